@@ -122,7 +122,7 @@ public struct Decider: Sendable {
         case .server(let fact): push([.route(fact), .placeRecordings])
         case .streams(let seen):
             self.seen = seen
-            for found in seen.found { enforcement.takeOver(found.stream, found.base, isNew: found.isNew) }
+            for found in seen.found { enforcement.takeOver(found.stream, found.kept, isNew: found.isNew) }
             push([.adopt(limit: 1_000), .hear, .treat, .placeRecordings])
         case .answered(let command, let succeeded): push([.answered(command, succeeded: succeeded)])
         case .moveRefused(let move): recordings.refused(move)
@@ -391,7 +391,7 @@ public struct Decider: Sendable {
     public func isNew(_ id: AudioStream.ID) -> Bool { enforcement.isNew(id) }
 
     /// Every stream that differs, or may differ, from what the user left.
-    public var kept: [AudioStream.ID: StreamBase] { enforcement.kept }
+    public var kept: [AudioStream.ID: KeptStream] { enforcement.kept }
 
     /// Commands that restore all streams at once, because the daemon exits.
     public mutating func restore(_ streams: [AudioStream]) -> [StreamCommand] { enforcement.restore(streams) }

@@ -49,18 +49,18 @@ public struct StreamsSeen: Sendable {
     public var gone: Set<UInt32> = []
     /// As ``Enforcement/Facts/sustainedCalls``.
     public var sustainedCalls: Set<Program.Key> = []
-    /// Streams that an earlier daemon or connection had changed, and how they were before.
+    /// Streams that an earlier daemon or connection had changed, and what it knew about them.
     public var found: [Found] = []
 
     public struct Found: Sendable {
         public let stream: AudioStream
-        public let base: StreamBase
+        public let kept: KeptStream
         /// It started with the values of its predecessor.
         public let isNew: Bool
 
-        public init(_ stream: AudioStream, _ base: StreamBase, isNew: Bool) {
+        public init(_ stream: AudioStream, _ kept: KeptStream, isNew: Bool) {
             self.stream = stream
-            self.base = base
+            self.kept = kept
             self.isNew = isNew
         }
     }

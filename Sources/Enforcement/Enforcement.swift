@@ -173,8 +173,10 @@ public struct Enforcement: Sendable {
         noteBeginnings(facts, at: now)
         let told = facts.sessions.filter { $0.kind == .told }
         lookForCalls(facts, told, at: now)
+        var isRestart = false
         if let former {
             if let step = changed(from: former, facts, told) { return [step] }
+            if case .earlierDaemon = former { isRestart = true }
             self.former = nil
         }
         var present: Set<AdoptedProgram> = []
@@ -204,10 +206,15 @@ public struct Enforcement: Sendable {
                 : !present.contains(program) && isGone(session, program.program, facts, told)
             {
                 steps.append(.close(session.id))
-            } else if session.state == .inactive, isHushed(session, by: facts.sessions, since: latest[program] ?? now) {
+                continue
+            }
+            if session.state == .inactive, isHushed(session, by: facts.sessions, since: latest[program] ?? now) {
                 // It played before, and is adopted only now: settings were reloaded, or its own session ended.
                 continue
-            } else if let step = step(session, isSounding: isSounding, isFresh: fresh.contains(program), at: now) {
+            }
+            // The earlier daemon has requested its activation, and then silenced its streams.
+            if isRestart, isSounding, !fresh.contains(program) { asked.insert(session.id) }
+            if let step = step(session, isSounding: isSounding, isFresh: fresh.contains(program), at: now) {
                 steps.append(step)
             }
         }
@@ -463,8 +470,14 @@ public struct Enforcement: Sendable {
 
     /// A stream that an earlier daemon or connection had changed. `isNew`: it started with the values of its
     /// predecessor.
-    public mutating func takeOver(_ stream: AudioStream, _ base: StreamBase, isNew: Bool) {
-        controls[stream.id] = StreamControl(stream, found: base, isNew: isNew)
+    public mutating func takeOver(_ stream: AudioStream, _ kept: KeptStream, isNew: Bool) {
+        controls[stream.id] = StreamControl(stream, found: kept.base, isNew: isNew)
+        if kept.ignoresInterruption { ignoring.insert(stream.id) }
+        // It played before it was silenced, at an unknown time: the user has not started it now.
+        if !isNew, stream.isHeld || stream.isMuted && !kept.base.isMuted {
+            began[stream.id] = (0, nil)
+            playing.insert(stream.id)
+        }
     }
 
     /// Whether this stream is checked for the first time.
@@ -483,10 +496,30 @@ public struct Enforcement: Sendable {
     }
 
     /// Every stream that differs, or may differ, from what the user left.
-    public var kept: [AudioStream.ID: StreamBase] { controls.mapValues(\.base) }
+    public var kept: [AudioStream.ID: KeptStream] {
+        var kept: [AudioStream.ID: KeptStream] = [:]
+        for (id, control) in controls {
+            kept[id] = KeptStream(base: control.base, ignoresInterruption: ignoring.contains(id))
+        }
+        return kept
+    }
 
     /// Restores all streams at once.
     public mutating func restore(_ streams: [AudioStream]) -> [StreamCommand] {
         streams.flatMap { controls[$0.id]?.restore($0) ?? [] }
+    }
+}
+
+/// What the next daemon must know about a stream that differs, or may differ, from what the user left.
+public struct KeptStream: Sendable, Hashable {
+    /// The values to restore.
+    public var base: StreamBase
+    /// Whether it belongs to a client that played on after it was interrupted: it stays silent until the user or the
+    /// program stops it, also when the interruption is over.
+    public var ignoresInterruption: Bool
+
+    public init(base: StreamBase, ignoresInterruption: Bool = false) {
+        self.base = base
+        self.ignoresInterruption = ignoresInterruption
     }
 }

@@ -14,13 +14,20 @@ public struct StreamRecord: Sendable, Hashable {
         public var memoryName: String?
         /// The values to restore.
         public var base: StreamBase
+        /// Whether its client played on after it was interrupted. It stays silent until it is stopped.
+        public var ignoresInterruption: Bool
 
-        public init(instance: UInt32, _ stream: AudioStream, base: StreamBase) {
+        public init(instance: UInt32, _ stream: AudioStream, base: StreamBase, ignoresInterruption: Bool = false) {
             self.init(
-                instance: instance, id: stream.id, process: stream.processID, memoryName: stream.memoryName, base: base)
+                instance: instance, id: stream.id, process: stream.processID, memoryName: stream.memoryName, base: base,
+                ignoresInterruption: ignoresInterruption)
         }
 
-        init(instance: UInt32, id: AudioStream.ID, process: UInt32?, memoryName: String?, base: StreamBase) {
+        init(
+            instance: UInt32, id: AudioStream.ID, process: UInt32?, memoryName: String?, base: StreamBase,
+            ignoresInterruption: Bool
+        ) {
+            self.ignoresInterruption = ignoresInterruption
             self.instance = instance
             self.id = id
             self.process = process
@@ -54,7 +61,7 @@ public struct StreamRecord: Sendable, Hashable {
 
     public init() {}
 
-    static let magic: [UInt8] = Array("sessiond streams 3\n".utf8)
+    static let magic: [UInt8] = Array("sessiond streams 4\n".utf8)
 
     /// Nil if the bytes are truncated or not in this format.
     public init?(_ bytes: [UInt8]) {
@@ -85,6 +92,7 @@ extension ByteWriter {
             writer.optional(entry.process) { $0.integer($1) }
             writer.optional(entry.memoryName) { $0.string($1) }
             writer.base(entry.base)
+            writer.bool(entry.ignoresInterruption)
         }
         entries(record.memories) { writer, memory in
             writer.string(memory.name)
@@ -117,7 +125,7 @@ extension ByteReader {
                 instance: instance, id: AudioStream.ID(direction, try reader.integer()),
                 process: try reader.optional { reader throws(ByteError) in try reader.integer(UInt32.self) },
                 memoryName: try reader.optional { reader throws(ByteError) in try reader.string() },
-                base: try reader.base())
+                base: try reader.base(), ignoresInterruption: try reader.bool())
         }
         record.memories = try entries { reader throws(ByteError) in
             let name = try reader.string()

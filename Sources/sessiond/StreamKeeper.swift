@@ -126,7 +126,8 @@ final class StreamKeeper {
         }
         let known = Set(found.map(\.stream.id))
         for stream in snapshot.streams where daemon.decider.isNew(stream.id) && !known.contains(stream.id) {
-            if let base = ledger.base(of: stream) { found.append(StreamsSeen.Found(stream, base, isNew: true)) }
+            guard let base = ledger.base(of: stream) else { continue }
+            found.append(StreamsSeen.Found(stream, KeptStream(base: base), isNew: true))
         }
         return found
     }

@@ -41,13 +41,14 @@ final class StreamLedger {
 
     /// The existing streams that an earlier daemon or connection had changed. Its changes of other streams ended with
     /// them, except for what the server remembers.
-    func takeOver(_ snapshot: AudioSnapshot) -> [(AudioStream, StreamBase)] {
-        var found: [(AudioStream, StreamBase)] = []
+    func takeOver(_ snapshot: AudioSnapshot) -> [(AudioStream, KeptStream)] {
+        var found: [(AudioStream, KeptStream)] = []
         for entry in contents.entries where entry.instance == snapshot.instance {
             guard let stream = snapshot.streams.first(where: { $0.id == entry.id }),
                 stream.processID == entry.process, stream.memoryName == entry.memoryName
             else { continue }
-            found.append((stream, entry.base))
+            let kept = KeptStream(base: entry.base, ignoresInterruption: entry.ignoresInterruption)
+            found.append((stream, kept))
         }
         if !contents.isEmpty { repair() }
         return found
@@ -72,15 +73,17 @@ final class StreamLedger {
     /// Stores how these streams were, then calls `completion` with whether they may be changed; at once if they are
     /// stored already.
     func keep(
-        _ kept: [AudioStream.ID: StreamBase], _ snapshot: AudioSnapshot, _ completion: @escaping (Bool) -> Void
+        _ kept: [AudioStream.ID: KeptStream], _ snapshot: AudioSnapshot, _ completion: @escaping (Bool) -> Void
     ) {
         guard let journal else { return completion(false) }
         var entries: [StreamRecord.Entry] = []
         var unknown: Set<String> = []
         for stream in snapshot.streams {
-            guard let base = kept[stream.id] else { continue }
+            guard let state = kept[stream.id] else { continue }
+            let base = state.base
             entries.append(
-                StreamRecord.Entry(instance: snapshot.instance, stream, base: base))
+                StreamRecord.Entry(
+                    instance: snapshot.instance, stream, base: base, ignoresInterruption: state.ignoresInterruption))
             guard let name = stream.memoryName else { continue }
             written.remove(name)
             if let place = contents.memories.firstIndex(where: { $0.name == name }) {

@@ -98,6 +98,12 @@ final class DaemonStage {
         return Dictionary(uniqueKeysWithValues: listed.map { ($0["path"]?.objectPathValue ?? "", $0) })
     }
 
+    /// The text of that cause in the explanation of the session; empty: it has no such cause.
+    func explanation(_ cause: String, of path: String) throws -> String {
+        let causes = try manager("Explain", [.objectPath(path)])[0].arrayValue?.compactMap(\.asProperties)
+        return causes?.first { $0["cause"]?.stringValue == cause }?["text"]?.stringValue ?? ""
+    }
+
     /// Starts another daemon, while this one runs or after it ended.
     func start(_ more: [String] = [], crash: String? = nil) throws -> Child {
         let armed = environment.merging(crash.map { ["SESSIOND_CRASH": $0] } ?? [:]) { $1 }

@@ -234,6 +234,35 @@ import Testing
         #expect(try stage.property("IgnoredInterruption", of: path) == .bool(false))
     }
 
+    /// Neither the end of the interruption starts its sound (R2), nor the next daemon.
+    @Test(arguments: ServerKind.allCases) func clientPlaysOnAfterAnInterruption_isStillSilentWithTheNextDaemon(
+        _ kind: ServerKind
+    ) throws {
+        let pulse = try kind.server()
+        let stage = try DaemonStage(pulse: pulse, settings: "[enforcement]\ndeadline = 0.05\n")
+        #expect(stage.waitForServer())
+        let music = try Child(
+            "pacat", ["--playback", "--raw", "--latency-msec=200", "--client-name=Music", "/dev/zero"],
+            environment: pulse.environment)
+        func sink() throws -> String { try pulse.control.streams().first?.sink ?? "" }
+        #expect(try eventually { try sink() == "speaker" })
+        let deaf = try stage.foreigner()
+        let path = String(deaf.ask("create Music playback - app \(music.processID)").dropFirst(3))
+        #expect(deaf.ask("activate \(path)") == "ok")
+        let other = try stage.client()
+        let session = try other.session("Other", more: [("pid", .uint32(UInt32(stage.bus.processID)))])
+        #expect(other.activate(session) == nil)
+        #expect(try eventually { try sink() == "sessiond.hold" })
+        #expect(other.deactivate(session) == nil)
+        #expect(try stage.property("State", of: path) == .string("inactive"))
+        stage.daemon.kill()
+        try stage.restart()
+        #expect(try eventually { try !stage.explanation("stream-silenced", of: path).isEmpty })
+        #expect(try sink() == "sessiond.hold")
+        #expect(deaf.ask("activate \(path)") == "ok")
+        #expect(try eventually { try sink() == "speaker" })
+    }
+
     @Test func clientNeverReads_othersAreNotDelayed() throws {
         let stage = try DaemonStage()
         try stage.surviving {

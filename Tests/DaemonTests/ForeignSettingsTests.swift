@@ -115,9 +115,17 @@ import Testing
         #expect(scene.ear.waitUntil(1_000, above: -20, window: 0.5))
         #expect(try Self.state("Music", scene) == ["inactive"])
         let path = try #require(try scene.stage.sessions().first { $1["Name"] == .string("Music") }?.key)
-        let causes = try scene.stage.manager("Explain", [.objectPath(path)])[0].arrayValue?.compactMap(\.asProperties)
-        let why = causes?.first { $0["cause"]?.stringValue == "adopted" }?["text"]?.stringValue ?? ""
-        #expect(why.hasSuffix("; it played before the current call or alert began, and is silent until that ends"))
+        func why(_ cause: String) throws -> String { try scene.stage.explanation(cause, of: path) }
+        let isSilentUntilTheEnd = "; it played before the current call or alert began, and is silent until that ends"
+        #expect(try why("adopted").hasSuffix(isSilentUntilTheEnd))
+        // The next daemon does not start it either.
+        scene.stage.daemon.kill()
+        try scene.stage.restart()
+        #expect(try eventually { try !why("stream-silenced").isEmpty })
+        #expect(scene.ear.waitUntil(440, below: -80, window: 0.5))
+        #expect(scene.ear.waitUntil(1_000, above: -20, window: 0.5))
+        #expect(try Self.state("Music", scene) == ["inactive"])
+        #expect(try why("adopted").hasSuffix(isSilentUntilTheEnd))
         #expect(phone.ask("deactivate \(call)") == "ok")
         #expect(scene.ear.waitUntil(440, above: before - 0.5, below: before + 0.5, window: 0.1))
         #expect(try scene.awaits("Music", "active"))

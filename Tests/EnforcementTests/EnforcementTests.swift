@@ -76,13 +76,13 @@ import Testing
     static func session(
         _ number: UInt64, _ kind: SessionFacts.Kind, process: UInt32, _ state: SessionState, since: UInt64 = 0,
         lowered: Double = 0, category: PluginAPI.Category = .playback, isMuted: Bool = false,
-        class sessionClass: SessionClass = .app, mayResume: Bool = false
+        class sessionClass: SessionClass = .app, mayResume: Bool = false, isFree: Bool = false
     ) throws -> SessionFacts {
         SessionFacts(
             id: SessionID(number), kind: kind, process: process, application: "", sessionClass: sessionClass,
             configuration: try Configuration(category: category), state: state, since: since, isMuted: isMuted,
             lowered: lowered, lowersItself: false, mayResume: mayResume, holdsClaim: state != .inactive,
-            mayBeTakenBack: false, isFreeToActivate: false)
+            mayBeTakenBack: isFree, isFreeToActivate: isFree)
     }
 
     static func adopted(_ process: UInt32) throws -> SessionFacts.Kind {
@@ -281,8 +281,8 @@ import Testing
         stage.streams = [Self.stream(1, of: 70)]
         stage.streams[0].volume = Level.volume([65_536], lowered: 7)
         stage.streams[0].isHeld = true
-        stage.enforcement.takeOver(
-            stage.streams[0], StreamBase(volume: [65_536], isMuted: false, deviceName: nil), isNew: false)
+        let base = StreamBase(volume: [65_536], isMuted: false, deviceName: nil)
+        stage.enforcement.takeOver(stage.streams[0], KeptStream(base: base), isNew: false)
         _ = stage.run()
         #expect(stage.streams[0] == Self.stream(1, of: 70))
     }
@@ -377,6 +377,46 @@ import Testing
             }
             _ = stage.run()
             #expect(stage.streams[0] == Self.stream(1, of: 70), "\(end)")
+        }
+    }
+
+    /// Neither does the start of the next daemon.
+    @Test func silencedSession_isStillSilentWithTheNextDaemon() throws {
+        var stage = Stage()
+        stage.streams = [Self.stream(1, of: 70)]
+        stage.sessions = [try Self.session(1, .told, process: 70, .interrupted, since: 0)]
+        _ = stage.run()
+        stage.sessions = [try Self.session(1, .told, process: 70, .inactive)]
+        _ = stage.run()
+        let kept = try #require(stage.enforcement.kept[stage.streams[0].id])
+        #expect(kept.ignoresInterruption)
+        stage.enforcement = Enforcement(Settings())
+        stage.enforcement.takeOver(stage.streams[0], kept, isNew: false)
+        _ = stage.run()
+        #expect(stage.streams[0].isHeld)
+        stage.streams[0].isCorked = true
+        _ = stage.run()
+        #expect(!stage.streams[0].isHeld && stage.enforcement.kept.isEmpty)
+    }
+
+    /// An adopted program that an earlier daemon has silenced was not started by the user now.
+    @Test func silencedProgram_isNotStartedByTheNextDaemon() throws {
+        for state in [SessionState.inactive, .interrupted] {
+            var stage = Stage()
+            stage.streams = [Self.stream(1, of: 70)]
+            stage.streams[0].isHeld = true
+            stage.sessions = [
+                try Self.session(1, Self.adopted(70), process: 70, state, isFree: state == .interrupted),
+                try Self.session(2, .told, process: 80, .active, since: 9, class: .call),
+            ]
+            let base = StreamBase(volume: [65_536], isMuted: false, deviceName: nil)
+            stage.enforcement.takeOver(stage.streams[0], KeptStream(base: base), isNew: false)
+            #expect(stage.enforcement.steps(stage.facts, at: stage.now).isEmpty, "\(state)")
+            // After the call, it plays if it interrupts no other session.
+            stage.sessions[1] = try Self.session(2, .told, process: 80, .inactive, class: .call)
+            stage.sessions[0] = try Self.session(1, Self.adopted(70), process: 70, state, isFree: true)
+            let isActivated = stage.enforcement.steps(stage.facts, at: stage.now) == [.activate(SessionID(1))]
+            #expect(isActivated == (state == .inactive), "\(state)")
         }
     }
 

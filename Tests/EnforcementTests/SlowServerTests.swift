@@ -87,7 +87,7 @@ import Testing
         stage.streams[0].rendering = .inCycles(seconds: 0.02)
         stage.sessions = [try EnforcementTests.session(1, EnforcementTests.adopted(70), process: 70, .active)]
         let base = StreamBase(volume: [65_536], isMuted: false, deviceName: "other")
-        stage.enforcement.takeOver(stage.streams[0], base, isNew: true)
+        stage.enforcement.takeOver(stage.streams[0], KeptStream(base: base), isNew: true)
         var sent = 0
         var now: UInt64? = 1_000_000
         while let time = now {
