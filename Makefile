@@ -101,7 +101,7 @@ install: ## install what make release built; PREFIX, SYSCONFDIR, DESTDIR
 	install $(STRIP) -m 755 $(addprefix $(products)/,$(filter-out sessiond-plugin,$(programs))) $(installed)
 	@# Hard links: the kernel resolves a symbolic link, so settings could not distinguish the plugins by their paths.
 	install $(STRIP) -m 755 $(products)/sessiond-plugin $(installed)/$(firstword $(links))
-	for plugin in $(wordlist 2,9,$(links)); do \
+	for plugin in $(wordlist 2,$(words $(links)),$(links)); do \
 		ln -f $(installed)/$(firstword $(links)) $(installed)/$$plugin || exit 1; \
 	done
 	ln -f $(installed)/sessiond-assets $(installed)/sessiond-thumbnailer
