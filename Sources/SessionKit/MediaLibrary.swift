@@ -182,7 +182,10 @@ public actor MediaLibrary {
 
     /// - Throws: `BadParameter` for a rating that is not 0…5, `NotFound`.
     public func setRating(_ rating: Int, of item: MediaItem) async throws(SessionError) {
-        try await set(item, [("rating", .uint32(UInt32(clamping: rating)))])
+        guard let rating = UInt32(exactly: rating) else {
+            throw SessionError(.badParameter, "a rating is 0 to 5, not \(rating)")
+        }
+        try await set(item, [("rating", .uint32(rating))])
     }
 
     /// Sets the position at which a podcast or an audiobook continues, in seconds.

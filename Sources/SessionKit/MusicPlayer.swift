@@ -221,13 +221,17 @@ public actor MusicPlayer {
     }
 
     /// Loads items. `first` is the index of the item that plays first.
+    /// - Throws: `NotFound` if there are no items, `BadParameter` if `first` is not an index of them.
     public func setQueue(with items: [MediaItem], startingAt first: Int = 0) async throws(SessionError) {
         try await load(items.map(\.entry), at: first)
     }
 
     private func load(_ entries: [Value], at first: Int) async throws(SessionError) {
         guard !entries.isEmpty else { throw SessionError(.notFound, "there is nothing to play") }
-        try await client.ask("LoadItems", [.array(of: "a{sv}", entries), .uint32(UInt32(clamping: first))])
+        guard let first = UInt32(exactly: first) else {
+            throw SessionError(.badParameter, "there is no item \(first): the first one is 0")
+        }
+        try await client.ask("LoadItems", [.array(of: "a{sv}", entries), .uint32(first)])
     }
 
     /// The item that plays or will play next; nil: the queue is empty.
@@ -347,6 +351,7 @@ public actor MusicPlayer {
 
     /// Moves to the next item. It plays if the player was playing. At the end of the queue nothing happens.
     public func skipToNextItem() async throws(SessionError) { try await client.ask("Next") }
+    /// Moves to the previous item. It plays if the player was playing. At the start of the queue nothing happens.
     public func skipToPreviousItem() async throws(SessionError) { try await client.ask("Previous") }
     public func skipToBeginning() async throws(SessionError) { try await client.ask("SkipToBeginning") }
 
@@ -356,6 +361,8 @@ public actor MusicPlayer {
         try await client.ask("BeginSeeking", [.string("forward")])
     }
 
+    /// Moves backward at eight times the speed without sound, until ``endSeeking()`` or the start of the item.
+    /// - Throws: `CannotStartPlaying` if nothing plays.
     public func beginSeekingBackward() async throws(SessionError) {
         try await client.ask("BeginSeeking", [.string("backward")])
     }
