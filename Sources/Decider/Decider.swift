@@ -428,7 +428,7 @@ public struct Decider: Sendable {
     /// Whether a program is adopted.
     public var hasAdopted: Bool { adoptedCount > 0 }
 
-    /// Why the session is as it is (``Arbiter/explain(_:at:adopted:streams:)``).
+    /// Why the session is as it is (``Arbiter/explain(_:at:adopted:streams:player:)``).
     public func explain(_ id: SessionID, at now: Instant) -> [Explanation] {
         let facts = facts
         let owners = enforcement.owners(facts)
@@ -470,8 +470,8 @@ extension Treatment {
     fileprivate func text(canHold: Bool) -> String? {
         switch self {
         case .free: nil
-        case .held where canHold: "its stream is held at the sound server, and will go on where it was"
-        case .muted, .held: "its stream is muted at the sound server, and runs on"
+        case .held where canHold: "its stream is held at the sound server, and resumes at the same position"
+        case .muted, .held: "its stream is muted at the sound server; what it plays meanwhile is lost"
         }
     }
 }

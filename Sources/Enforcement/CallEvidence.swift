@@ -43,7 +43,7 @@ struct CallEvidence {
         phases.values.contains { if case .beginning = $0 { true } else { false } }
     }
 
-    /// Whether any program may be in a call.
+    /// Whether no program is in a call, and none has begun to record and play.
     var isEmpty: Bool { phases.isEmpty }
 
     /// The streams of one program that may be part of a call.

@@ -98,10 +98,11 @@ public struct Enforcement: Sendable {
     /// Microseconds after silencing in which changes of the stream may be caused by the server, not by the user.
     /// A player's own late signals are handled separately (`PauseBook.echoTime`).
     private static let aftermath: UInt64 = 500_000
-    /// Streams that existed and were not paused at the last check.
+    /// All streams at the last check.
     private var known: Set<AudioStream.ID> = []
+    /// Those of them that were not paused, recordings included.
     private var playing: Set<AudioStream.ID> = []
-    /// The programs of those streams.
+    /// The programs that played, not only recorded, at the last check.
     private var busy: Set<Program.Key> = []
     /// Since when each stream plays, as observed, and since when it is paused after that.
     private var began: [AudioStream.ID: (time: UInt64, paused: UInt64?)] = [:]

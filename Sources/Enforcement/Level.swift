@@ -43,7 +43,7 @@ enum Level {
     }
 
     private static let half: UInt64 = 32_768
-    /// The cube root of a decibel's factor, to each power, as PulseAudio's fixed-point volumes.
+    /// Element n: the factor of −n dB on the server's cubic scale, 10^(−n/60) × 65,536.
     private static let factors: [UInt64] = {
         var factor = 1.0
         return (0...lowest).map { _ in

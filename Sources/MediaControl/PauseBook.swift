@@ -170,7 +170,7 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
         guard var entry = entries[player] else { return [] }
         defer { entries[player] = entry }
         guard case .resuming(let pause, nil) = entry.step else { return [] }
-        // The player refused. It stays paused by the daemon, because a second request would not help.
+        // The player refused. The daemon sends it nothing more for this pause: a second request would not help.
         guard succeeded else {
             entry.step = .left(after: nil)
             return settle(player, &entry, at: now)
@@ -298,7 +298,8 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
 
     private func isOld(_ pause: Pause, _ now: UInt64) -> Bool { maxAge > 0 && now &- pause.since > maxAge }
 
-    /// If the user and the daemon pause a toggling player at the same time, it starts again, which is wrong.
+    /// Whether a change now may still be the effect of the daemon's own Pause, so that it is not taken for the user's.
+    /// Known error: if the user and the daemon pause a player that toggles at the same time, it plays again.
     private func mayEcho(_ pause: Pause, _ now: UInt64) -> Bool { pause.answered.map { isEcho(of: $0, now) } ?? true }
 
     private func isEcho(of answer: UInt64, _ now: UInt64) -> Bool { now &- answer <= Self.echoTime }

@@ -38,9 +38,10 @@ public protocol AudioBackend: AnyObject {
     /// Makes that port the route's input. The microphone of a headset in its music profile becomes the input when
     /// ``setHandsFree(_:takesOver:reason:completion:)`` has changed the profile.
     func selectInput(_ uid: String, reason: RouteChangeReason, completion: @escaping Completion)
-    /// Switches the headset with that input to its hands-free profile, and every other headset (nil: all) back to the
-    /// profile it had before. Profiles that others set stay, unless `takesOver`: then the headset counts as switched by
-    /// this request, for a headset that was switched before the adapter existed.
+    /// Switches the headset with that input to its hands-free profile, and every other headset that this backend has
+    /// switched (nil: all of them) back to its former profile. `takesOver`: the headset is hands-free already, because an
+    /// earlier daemon switched it; later it is switched back to music. Without it, a profile that another program set stays.
+    /// Fails with `badParameter` if no headset has the input.
     func setHandsFree(
         _ uid: String?, takesOver: Bool, reason: RouteChangeReason, completion: @escaping Completion)
     /// Moves one stream to the device of that port.
@@ -80,9 +81,9 @@ public protocol AudioBackend: AnyObject {
     /// The rate and buffer that are requested for the route's output; ``AudioSnapshot/outputLatency`` and the rate of
     /// the port show the actual values.
     var outputWish: OutputWish { get set }
-    /// Removes everything that the backend has created in the server, and releases held sound. This is the last request:
-    /// the backend creates nothing afterwards.
-    func removeGuard(completion: @escaping Completion)
+    /// Releases the sound that the guard has caught, then removes everything that the backend has created in the server.
+    /// This is the last request: the backend creates nothing afterwards.
+    func shutDown(completion: @escaping Completion)
     /// Lets held sound continue on the current route; does nothing if none is held.
     func releaseOutput()
 
@@ -96,7 +97,7 @@ public struct AudioSnapshot: Sendable, Hashable {
     /// For display: "pulseaudio 16.1", "PulseAudio (on PipeWire 0.3.65)"; empty while disconnected.
     public var serverName = ""
     /// Connected ports, oldest first: in the order in which they appeared or were chosen by the user. The last one
-    /// wins. A Bluetooth headset's input is listed whichever profile is active.
+    /// is the newest, and becomes the route unless a session wants another one. A Bluetooth headset's input is listed whichever profile is active.
     public var availableInputs: [Port] = []
     /// In the same order.
     public var availableOutputs: [Port] = []

@@ -115,7 +115,8 @@ public protocol PlayerEngine: AnyObject {
     var pan: Double { get set }
     /// 0.5…2, without a change of pitch.
     var rate: Double { get set }
-    /// 0 once, n > 0 n + 1 times, negative endless. Counts from the next ``play()`` at the beginning, or from now.
+    /// 0: the item plays once; n > 0: it plays n + 1 times; negative: without an end. A new value counts from now, or from
+    /// the next ``play()`` at the beginning.
     var loops: Int { get set }
     /// Off, metering costs nothing.
     var meteringEnabled: Bool { get set }
@@ -126,7 +127,7 @@ public protocol PlayerEngine: AnyObject {
 
     /// After every change of ``state``, with the new one.
     var onStateChanged: ((PlayerState) -> Void)? { get set }
-    /// The item ended after all its loops (true). Not sent for ``stop()``, ``pause()`` or a failure.
+    /// The item ended after all its loops. True: it was played to its end (AVAudioPlayer's `successfully`). Not called for ``stop()``, ``pause()`` or a failure.
     var onFinished: ((Bool) -> Void)? { get set }
     /// The item cannot be played, or cannot continue; the message gives the reason and tells what to do.
     var onFailed: ((String) -> Void)? { get set }

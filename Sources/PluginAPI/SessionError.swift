@@ -4,7 +4,7 @@ public struct SessionError: Error, Sendable, Hashable, CustomStringConvertible {
     public enum Code: String, CaseIterable, Sendable, Hashable {
         /// The sound server or the daemon is not available.
         case mediaServicesFailed = "MediaServicesFailed"
-        /// The request is possible only after the sound in use has stopped.
+        /// The recording, upload or plugin is in use: stop it first, or use another one.
         case isBusy = "IsBusy"
         /// Not allowed in this category: an override outside play-and-record, loading an item in audio-processing.
         case incompatibleCategory = "IncompatibleCategory"

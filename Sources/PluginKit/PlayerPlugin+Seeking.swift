@@ -36,7 +36,7 @@ extension PlayerPlugin {
 
     func beginSeeking(_ direction: Seeking.Direction) throws(Failure) {
         guard engine.state == .playing, !hasFailed else {
-            throw Failure(SessionError(.cannotStartPlaying, "nothing plays that could be wound"))
+            throw Failure(SessionError(.cannotStartPlaying, "nothing is playing, so there is nothing to wind"))
         }
         guard engine.duration != nil else { throw Failure(SessionError(.notSupported, "it has no known end")) }
         changing {

@@ -147,7 +147,7 @@ public final class PlayerPlugin: Plugin {
     public func load(_ entries: [PlaylistEntry], startingAt start: Int = 0) throws(Failure) {
         try check(entries)
         guard entries.isEmpty || entries.indices.contains(start) else {
-            throw Failure(.badParameter("item \(start) of \(entries.count): there is none"))
+            throw Failure(.badParameter("there is no item \(start): the list has \(entries.count)"))
         }
         changing {
             _ = take(.replaced)

@@ -43,7 +43,8 @@ public struct RecordingPlacement: Sendable {
             if let preferred = owners(stream).sorted().compactMap({ preferences[$0] }).last {
                 let isThere = inputs.contains { $0.uid == preferred }
                 if let last = moved[stream.id], last.input == preferred {
-                    // Where it is now, the user may have moved it.
+                    // If the recording is elsewhere now, the user has moved it, and it stays. A refused move is repeated when
+                    // the recording or the input has changed.
                     if !last.isRefused || (last.place == stream.portUID && last.isThere == isThere) { continue }
                 }
                 moved[stream.id] = Request(input: preferred, place: stream.portUID, isThere: isThere)

@@ -77,7 +77,7 @@ public struct Routing: Sendable {
         case then(Fact)
     }
 
-    /// The last wish; nil while there is no server.
+    /// The choice that was last compared with the server's route; nil while there is no server.
     private var wanted: RouteChoice?
     private var wish = OutputWish()
     /// The requested ports that are not the route yet.
@@ -88,7 +88,8 @@ public struct Routing: Sendable {
     /// The last reported state of the microphone; nil: none yet.
     private var isMicrophoneMuted: Bool?
 
-    /// The server was asked to use another output than the one it chose itself; reported when that is the route.
+    /// The server was asked for another output or input than it chose after a loss. The change is reported when that port
+    /// is the route, or at `due`.
     private struct Settling {
         /// The route before the loss.
         let left: Route

@@ -259,7 +259,8 @@ public struct Run {
             requests.append("output \(written(uid)) requested")
         case .ask(.input(let uid), _): requests.append("input \(written(uid)) requested")
         case .ask(.handsFree(let uid, _), _):
-            requests.append(uid.map { "hands-free profile of \(written($0)) requested" } ?? "music profiles requested")
+            requests.append(
+                uid.map { "hands-free profile of \(written($0)) requested" } ?? "no hands-free profile requested")
         case .move(let move): requests.append("recording moved to \(written(move.input))")
         case .streams(let commands): if !commands.isEmpty { carryOut(commands) }
         case .look: lookAtStreams()

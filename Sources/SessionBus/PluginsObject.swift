@@ -3,7 +3,7 @@ import PluginAPI
 
 /// The requests of the exported plugins interface to the daemon, on the loop's thread.
 public protocol PluginService: AnyObject {
-    /// Each an a{sv}: id, name, kind, version, schemes, mime-types, interface, state, message, bus-name.
+    /// Each an a{sv}: id, name, kind, version, schemes, mime-types, interface, state, message, bus-name, busy.
     var plugins: [Value] { get }
     /// Answers with the bus name and the object's path, when the plugin is ready.
     func open(

@@ -122,5 +122,5 @@ extension PluginKind {
     static let mediaPicker = PluginKind(
         word: "media-picker", id: "org.sessiond1.picker", program: "", interface: "org.sessiond1.MediaPicker",
         objectPath: "/org/sessiond1/media_picker", busName: "org.sessiond1.MediaPicker", category: nil, item: "",
-        action: "Has a person pick items of the music library")
+        action: "Lets the user pick items of the music library")
 }

@@ -145,7 +145,7 @@ public actor Upload {
         try await withCheckedContinuation { starter = $0 }.get()
     }
 
-    /// The server's answer, when the upload has ended.
+    /// The server's answer, when the upload has ended. Waits forever if ``start()`` is never called.
     /// - Throws: the reason why the upload failed; `Cancelled` if it was cancelled.
     public var response: Response {
         get async throws(SessionError) {
@@ -154,11 +154,12 @@ public actor Upload {
         }
     }
 
-    /// Cancels the upload. A server that supports tus also removes its part.
+    /// Cancels the upload; does nothing before ``start()``. A server that supports tus also removes its part.
     public func cancel() { client?.cancel() }
 
-    /// Pauses the upload. With a method other than tus, it starts again when it resumes.
+    /// Pauses the upload; does nothing before ``start()``. With a method other than tus, it starts again when it resumes.
     public func pause() { client?.pause() }
+    /// Continues a paused upload.
     public func resume() { client?.resume() }
 
     private func heard(_ event: UploadClient.Event) {

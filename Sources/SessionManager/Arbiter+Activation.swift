@@ -153,12 +153,14 @@ extension Arbiter {
         case (.playAndRecord, true):
             throw SessionError(
                 .cannotStartRecording,
-                "a mixable 'play-and-record' cannot start recording in the background; wait until you are in front")
+                "a 'play-and-record' that mixes cannot start in the background; wait until the session is in the "
+                    + "foreground")
         case (_, true): break
         case (_, false):
             guard session.id != nowPlaying else { break }
             throw SessionError(
-                .cannotInterruptOthers, "from the background, add 'mix-with-others' or wait until you are in front")
+                .cannotInterruptOthers,
+                "from the background, add 'mix-with-others' or wait until the session is in the foreground")
         }
     }
 

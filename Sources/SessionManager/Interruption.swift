@@ -11,7 +11,7 @@ public struct Interruption: Sendable, Hashable {
     public var rule: Rule
     /// The order in which interruptions were reported.
     public var order: UInt64
-    /// Also held by the muted microphone.
+    /// Whether the muted microphone keeps the session silent, besides the sessions that it waits for.
     public var microphoneMuted: Bool
     /// The first reason against the should-resume hint (R8): a session that left without notify-others, or a conflict
     /// that ended. Nil: none.
@@ -34,6 +34,7 @@ public struct Interruption: Sendable, Hashable {
     /// Whether all sessions that have left so far recommended to resume (R8).
     public var recommendsResume: Bool { spoiler == nil }
 
-    /// A disconnected route does not come back when another session leaves.
+    /// Whether the interruption ends when the last wait ends. One by an unplugged output ends only by a replug or an
+    /// activation.
     var endsByItself: Bool { reason != .routeDisconnected }
 }

@@ -1,6 +1,6 @@
 import PluginAPI
 
-/// Behaviour §4 as data: what an activation does to each session that is already active.
+/// Rules §4 as data: what an activation does to each session that is already active.
 ///
 /// To change a rule, change a cell.
 enum Matrix {

@@ -180,7 +180,7 @@ extension Memory {
     /// Checks that the counters are far from an overflow.
     fileprivate func checkCounts() throws(MemoryError) {
         guard max(sequence, lastID, clock) <= SessionSet.highest else {
-            throw MemoryError(description: "it counts too far")
+            throw MemoryError(description: "a counter is too large")
         }
     }
 
@@ -192,23 +192,23 @@ extension Memory {
             if member.id.number == 0 || member.id.number > lastID {
                 "was never created"
             } else if max(member.activation, member.interruption?.order ?? 0) > clock {
-                "is ahead of its time"
+                "has a number of order after the latest one"
             } else if isInterrupted != (member.interruption != nil) {
-                "is interrupted without an interruption, or the other way round"
+                "is interrupted but has no interruption, or has one but is not interrupted"
             } else if !isInterrupted, !member.waitingFor.isEmpty {
-                "waits for nothing"
+                "waits for other sessions, but is not interrupted"
             } else if hasClaimTime, member.state != .inactive {
                 "has two claims"
             } else if member.ended != nil, !hasClaimTime {
-                "remembers an end without a claim"
+                "has the end of an interruption, but no claim"
             } else if member.mayResume, !hasClaimTime {
                 "may resume without a claim"
             } else if member.ignoredSince != nil, !isInterrupted {
-                "ignores an interruption that is none"
+                "ignores an interruption, but is not interrupted"
             } else if member.lackCause != nil, member.state != .active {
-                "lacks a route that it needs not"
+                "lacks a usable input or output, but is not active"
             } else if member.new.client.number > SessionSet.highest {
-                "belongs to a client that counts too far"
+                "belongs to a client whose number is too large"
             } else if member.waitingFor.contains(member.id) {
                 "waits for itself"
             } else {

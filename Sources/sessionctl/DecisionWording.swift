@@ -23,7 +23,7 @@ extension Wording {
         case "set-preferred-input": "chose its input"
         case "set-preferences": "set its preferences"
         case "close": "closed"
-        case "set-foreground": step.first == "background" ? "went to the background" : "came to the front"
+        case "set-foreground": step.first == "background" ? "went to the background" : "came to the foreground"
         case "set-silent-mode": "silent switch \(step.last == "on" ? "on" : "off")"
         case "set-screen-locked": "screen \(step.last == "on" ? "locked" : "unlocked")"
         case "client-vanished": "a program's connection ended"
@@ -64,11 +64,12 @@ extension Wording {
             case "select-input": return "→ input \(text("uid")) requested"
             case "hands-free":
                 return text("uid").isEmpty
-                    ? "→ music profiles requested" : "→ hands-free profile of \(text("uid")) requested"
+                    ? "→ no headset needs its hands-free profile any more"
+                    : "→ hands-free profile of \(text("uid")) requested"
             case "move-recording": return "→ recording moved to \(text("uid"))"
             case "pause-player": return "→ player \(text("player")) paused"
             case "resume-player": return "→ player \(text("player")) resumed"
-            case "release-output": return "→ held output released"
+            case "release-output": return "→ guard released"
             case let other: return "→ " + other.escaped
             }
         }

@@ -227,7 +227,9 @@ private final class Examination {
         for error in errors {
             let file = files.paths.first { error.message.hasPrefix($0 + ":") }
             diagnosis.add(
-                "settings", .error, error.message + "; sessiond does not start with it, and keeps what it has",
+                "settings", .error,
+                error.message
+                    + "; sessiond does not start with this file; a running sessiond keeps its old settings",
                 remedy: file.map { "${EDITOR:-nano} \($0)" })
         }
         if errors.isEmpty, let read = try? files.read() {
@@ -393,18 +395,19 @@ private final class Examination {
         let adoption = settings.adoption
         guard adoption.streams != .off else {
             return diagnosis.add(
-                "calls", .warning, "programs that do not use sessiond are not adopted; only clients make calls",
+                "calls", .warning,
+                "programs that do not use sessiond are not adopted; only calls that a client declares count",
                 remedy: "set streams = calls in [adoption]")
         }
         let known = Settings.Adoption.knownCallPrograms.count
         let programs = adoption.callPrograms.isEmpty ? "" : ", and " + Wording.list(adoption.callPrograms)
-        let labelled = "streams with a label of calls"
+        let labelled = "streams labelled as calls"
         let text =
             switch adoption.calls {
             case .off: "nothing counts as a call unless a client declares it"
             case .labelled: labelled + programs
             case .known:
-                "\(labelled); browsers and \(known) patterns of names of programs, while they record and play\(programs)"
+                "\(labelled); known call programs (\(known) name patterns), while they record and play\(programs)"
             case .any: "\(labelled); any program that records and plays\(programs)"
             }
         diagnosis.add("calls", adoption.calls == .off ? .warning : .ok, text)
@@ -420,11 +423,11 @@ private final class Examination {
         } else {
             diagnosis.add(
                 "state", .warning, "XDG_RUNTIME_DIR is not set: sessions do not survive a restart of sessiond",
-                remedy: "log in by a session of systemd, or set XDG_RUNTIME_DIR")
+                remedy: "log in through systemd-logind, or set XDG_RUNTIME_DIR")
         }
         let home = environment("HOME").map { $0 + "/.local/state" }
         if let state = isSystem ? "/var/lib" : environment("XDG_STATE_HOME") ?? home {
-            tellFolder(state + "/sessiond", "volumes are given back after a crash")
+            tellFolder(state + "/sessiond", "volumes are restored after a crash")
         }
     }
 

@@ -132,7 +132,7 @@ struct HeardSignal {
             let others = (value.objectPathsValue ?? []).map { names[$0] }
             return line(others.isEmpty ? "waits for nobody" : "waits for \(Wording.list(others))", .dim)
         case "Muted": return line(isOn ? "muted" : "no longer muted", isOn ? .warning : .plain)
-        case "Foreground": return line(isOn ? "in front" : "in the background")
+        case "Foreground": return line(isOn ? "in the foreground" : "in the background")
         case "Category", "Mode": return line("\(name.lowercased()) \(value.stringValue?.escaped ?? "")")
         case "Options":
             let options = value.stringsValue ?? []

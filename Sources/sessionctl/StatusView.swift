@@ -205,7 +205,9 @@ struct StatusView {
     /// Which sessions still wait for an inactive session, or why it was refused.
     private func expectation(of session: SessionInfo) -> String? {
         let waiting = snapshot.sessions.filter { $0.waitingFor.contains(session.path) }.map(\.name.escaped)
-        if !waiting.isEmpty { return "may come back: \(Wording.list(waiting)) still waits for it" }
+        if !waiting.isEmpty {
+            return "may come back: \(Wording.list(waiting)) still \(waiting.count == 1 ? "waits" : "wait") for it"
+        }
         guard let refusal = snapshot.explanation(of: session.path, "refused") else { return nil }
         let message = refusal["message"]?.stringValue?.escaped ?? ""
         return "refused \(age(refusal["since-usec"]?.uint64Value ?? 0)) ago: \(message)"

@@ -11,7 +11,8 @@ func servePlayer(_ host: PluginHost, _ arguments: PluginArguments) throws(Failur
     player.onQuit = { host.quit(0, ending: player) }
     player.offerPlaylists { () throws(Failure) in try Connection(host.bus, loop: host.loop) }
     guard let item = arguments.item else {
-        // The queue of the player that everybody uses is there again after a restart; that of an app's own ends with it.
+        // The shared player, which the daemon starts, restores its queue after a restart. A player that an app started for
+        // itself loses its queue when it ends.
         if arguments.isService { player.keeper = QueueKeeper(restoring: player, on: host.loop) { host.complain($0) } }
         return player
     }

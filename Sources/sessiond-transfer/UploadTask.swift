@@ -124,7 +124,7 @@ final class UploadTask {
         case .ready: if !machine.isPaused { job.wait(plugin.reasonToWait(machine, record)) }
         case .waiting(_, let until, let why):
             let seconds = Int((Double(until &- min(until, MonotonicClock.now())) / 1_000_000).rounded())
-            job.wait("\(why); it is tried again after \(seconds) s")
+            job.wait("\(why); the next try is in \(seconds) s")
         case .over: return
         }
         job.progressed(done: machine.confirmed, total: machine.size)

@@ -174,7 +174,7 @@ final class UploadsPlugin: Plugin {
         if machine.isKnown, machine.isMetered, !record.options.sendsOnMetered {
             return "it waits for a network that is not metered"
         }
-        if machine.isFallingAsleep { return "the machine falls asleep" }
+        if machine.isFallingAsleep { return "the machine is going to sleep" }
         return sendingCount >= UploadSlots.limit ? "other uploads are sent first" : ""
     }
 

@@ -100,7 +100,7 @@ final class AudioServer {
     func leave(_ done: @escaping () -> Void) {
         farewell = Timer(on: loop, done)
         farewell?.arm(after: AudioServer.patience)
-        backend.removeGuard { _ in done() }
+        backend.shutDown { _ in done() }
     }
 }
 

@@ -38,8 +38,8 @@ final class CallInhibitors {
             })
     }
 
-    /// Whether a program with that executable, or that sandboxed application, has one.
-    func names(_ program: String) -> Bool {
+    /// Whether the program with that executable or sandbox id has reported a call by an inhibitor.
+    func hasCall(_ program: String) -> Bool {
         let file = program.split(separator: "/").last.map(String.init) ?? program
         return programs.values.contains { names in
             names.contains { name in name == program || name.split(separator: "/").last.map { $0 == file } ?? false }

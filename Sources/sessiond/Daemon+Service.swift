@@ -61,7 +61,7 @@ extension Daemon: SessionService {
             guard records[id] != nil else { return }
             update(id) { $0.process = 0 }
             records[id]?.object.propertiesChanged(["ProcessId"])
-            lookSoon()
+            lookAtStreamsSoon()
         }
     }
 

@@ -73,7 +73,7 @@ extension Daemon {
         memory.settings = Arbiter.Settings(settings)
         let faults = memory.leaveOutFaulty()
         if let fault = faults.first {
-            log.warning("\(faults.count) sessions of the saved state are not believed, as \(fault)")
+            log.warning("\(faults.count) invalid sessions of the saved state are ignored; the first: \(fault)")
             let kept = Set(memory.members.map(\.id))
             saved.entries.removeAll { !kept.contains($0.session.id) }
         }

@@ -224,7 +224,8 @@ final class Daemon {
     }
 
     private func carryOut(_ decision: Decision) {
-        // An action before it may have led to further facts, and so to this one, already.
+        // The decision on the request in progress. An earlier action may have submitted another fact; then this decision
+        // is carried out within that one.
         if let asked, asked.decision == nil, asked.event == decision.event { self.asked?.decision = decision }
         // A client's new session is stored when its owner is known.
         if decision.created == nil { save(decision) }
@@ -240,8 +241,8 @@ final class Daemon {
         CrashPoint.pass("before-reply")
     }
 
-    /// The streams or the players are looked at after this turn of the loop.
-    func lookSoon() { streams?.lookSoon() }
+    /// Looks at the streams after this turn of the loop, so that no answer waits for it.
+    func lookAtStreamsSoon() { streams?.lookSoon() }
 
     /// Stores what is known of a session that was created or restored, and exports it.
     func add(_ record: Record, _ member: Member, _ id: SessionID) {

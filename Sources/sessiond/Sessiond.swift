@@ -16,7 +16,7 @@ enum Sessiond {
     /// Seconds for which a new daemon waits for the end of the one that it replaces. That one needs one second at most.
     private static let replacementTime = 2.0
 
-    /// Returns the exit code: 0 done, 1 refused, 64 wrong usage, 69 no bus.
+    /// Runs the daemon and ends the process with a code: 0 done, 1 refused, 64 wrong usage, 69 no bus.
     static func main() {
         Capabilities.setAside()
         let openFiles = OpenFiles.raise()
@@ -63,7 +63,7 @@ enum Sessiond {
             log.notice("\(name) was taken over by another sessiond")
             daemon.leave(0)
         }
-        // Before the name is there, because for systemd the service is then up, and may be stopped.
+        // Before the name is claimed: as soon as it has an owner, systemd counts the service as started, and may stop it.
         let signals = watchSignals(loop, daemon, files, log)
         if let code = claimName(connection, arguments) { return code }
         CrashPoint.pass("name-taken")

@@ -98,7 +98,8 @@ final class StreamKeeper {
         seen.streams = reader.facts(snapshot.streams, daemon.settings.privileges)
         seen.canHold = snapshot.canHold
         seen.hasHold = snapshot.hasHold
-        // It forgets streams that are moved and would not restore them; what it has ducked cannot be seen.
+        // module-role-ducking forgets a stream that is moved, and would never restore its volume. The server does not show
+        // which streams it has ducked.
         seen.mayHold = !snapshot.policies.contains(.roleDucking)
         seen.defaultDevice = snapshot.defaultDevice
         seen.found = found(snapshot)
@@ -139,8 +140,8 @@ final class StreamKeeper {
         let adopted = daemon.decider.members.values.compactMap { $0.adopted?.program }
         return Set(playing + adopted).filter { program in
             switch program {
-            case .process(let id): Process(id: id).executable.map(inhibitors.names) ?? false
-            case .sandbox(let id), .name(let id): inhibitors.names(id)
+            case .process(let id): Process(id: id).executable.map(inhibitors.hasCall) ?? false
+            case .sandbox(let id), .name(let id): inhibitors.hasCall(id)
             }
         }
     }

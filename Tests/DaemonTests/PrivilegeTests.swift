@@ -118,7 +118,8 @@ import Testing
         let history = try Child.run(
             "setpriv",
             [
-                "--reuid=nobody", "--clear-groups", try builtProduct(named: "sessionctl"), "history", "--all", "--system",
+                "--reuid=nobody", "--clear-groups", try builtProduct(named: "sessionctl"), "history", "--all",
+                "--system",
             ], environment: stage.environment)
         #expect(history.contains("silent switch"), "\(history)")
         #expect(nobody.ask("open player file:///x") == Self.denied, "a plugin would run as the daemon's user")

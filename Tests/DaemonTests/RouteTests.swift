@@ -6,7 +6,7 @@ import SessionBus
 import TestSupport
 import Testing
 
-/// Behaviour §7 on a real server: which route is selected, and that the sound follows it.
+/// Rules §7 on a real server: which route is selected, and that the sound follows it.
 @Suite struct RouteTests {
     private static func microphone(_ name: String, _ sink: String) -> String {
         "module-remap-source source_name=\(name) source_properties=device.form_factor=microphone "

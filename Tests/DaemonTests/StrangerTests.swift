@@ -294,7 +294,7 @@ import Testing
                 entries[index].owner = "no name 'of' anybody"
             }
         }
-        #expect(stage.daemon.line { $0.contains("not believed") } != nil)
+        #expect(stage.daemon.line { $0.contains("invalid sessions") } != nil)
         #expect(client.state(call) == "gone")
         #expect(client.state(ambient) == "active")
         #expect(client.heard(1, of: "Music ended") == ["Music ended stay"])

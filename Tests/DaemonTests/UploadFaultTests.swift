@@ -161,7 +161,7 @@ import Testing
         try stage.server.tell("answer PATCH 423 1 60")
         let job = try stage.upload(path, to: "tus", Self.tus)
         #expect(
-            stage.wait { stage.state(job) == "waiting" && stage.message(job).contains("after 60 s") },
+            stage.wait { stage.state(job) == "waiting" && stage.message(job).contains("in 60 s") },
             "\(stage.message(job))")
         try stage.machine?.tell("state 70")
         #expect(stage.end(job) == "finished")

@@ -302,7 +302,7 @@ import Testing
         let job = try stage.upload(path, to: "film", [("method", .string("put")), ("tries", .uint32(1))])
         // Two tries and more: the second wait is 3 s, and up to a fifth longer, so that not all uploads come back at once.
         #expect(
-            stage.wait { ["after 3 s", "after 4 s"].contains(where: stage.message(job).hasSuffix) },
+            stage.wait { ["in 3 s", "in 4 s"].contains(where: stage.message(job).hasSuffix) },
             "\(stage.message(job))")
         #expect(try stage.list().first?["tries"] == .uint32(0))
         try stage.server.restart()

@@ -38,7 +38,7 @@ import Testing
         let bench = try Bench(ServerKind.pipeWire.server())
         guard bench.backend.snapshot.ignoresMemory else { return }
         func standIns() -> [String] {
-            bench.backend.snapshot.streams.filter { $0.properties["media.name"] == "Volume put right" }
+            bench.backend.snapshot.streams.filter { $0.properties["media.name"] == "Volume correction by sessiond" }
                 .compactMap(\.memoryName)
         }
         let name = "sink-input-by-application-name:Music"

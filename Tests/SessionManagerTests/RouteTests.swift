@@ -2,7 +2,7 @@ import PluginAPI
 import SessionManager
 import Testing
 
-/// Behaviour §7: which session decides the route, which ports it may use, and what is announced.
+/// Rules §7: which session decides the route, which ports it may use, and what is announced.
 @Suite struct RouteTests {
     private static let talking: Configuration = .of(.playAndRecord)
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ReferenceModel
 
-/// Behaviour §7: the output in use is unplugged and plugged in again.
+/// Rules §7: the output in use is unplugged and plugged in again.
 @Suite struct UnplugRuleTests {
     @Test func unplug_nowPlayingSessionIsInterruptedUntilItActivates() {
         var world = World()

@@ -15,7 +15,7 @@ public final class FakeMachine {
         if let metered { try tell("metered \(metered)") }
     }
 
-    /// FakeMachine.py says what.
+    /// Sends a command; FakeMachine.py lists them.
     public func tell(_ command: String) throws {
         func count() -> Int { mock.text.split(separator: "\n").filter { $0 == "done " + command }.count }
         let before = count()

@@ -43,6 +43,6 @@ public final class Nginx {
 }
 
 extension Child {
-    /// nginx is where only root's PATH leads.
+    /// nginx may be in /usr/sbin, which is only in root's PATH.
     public static var hasNginx: Bool { isInstalled("nginx") || access("/usr/sbin/nginx", X_OK) == 0 }
 }

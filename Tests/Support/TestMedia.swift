@@ -1,16 +1,16 @@
 import Foundation
 
-/// Films whose every picture carries its number, made by ffmpeg from a recipe.
+/// Films in which each picture contains its number, made by ffmpeg from a recipe.
 ///
-/// A picture has 16 columns, black or white: its number in binary, which survives encoding, scaling and JPEG. They are made
-/// once and kept in `.build/test-media`, by the system and the recipe, with what ffmpeg and ffprobe found in them. Each system
-/// has its own: its ffmpeg may understand a recipe in another way, and that must be seen wherever the tests run first.
+/// A picture has 16 columns, black or white: its number in binary, which survives encoding, scaling and JPEG. The films are
+/// made once for each system and recipe and kept in `.build/test-media`, with the results of ffmpeg and ffprobe: another ffmpeg
+/// may read a recipe differently.
 public struct TestMedia: Sendable, CustomStringConvertible {
     public let name: String
     let recipe: [String]
     /// Seconds that its own times are behind those of ffprobe.
     let shift: Double
-    /// How its picture is cut off at the begin by an edit list: seconds.
+    /// Seconds that an edit list cuts off at the start of the pictures.
     let cut: Double
     /// Whether its picture is shown turned by 90° counterclockwise. Each version of ffmpeg has another option for this.
     let turned: Bool

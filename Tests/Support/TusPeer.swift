@@ -1,8 +1,8 @@
 public import Foundation
 
-/// A server of tus by others, where `Scripts/check tus` has installed it.
+/// A tus server of another project, if `Scripts/check tus` has installed it.
 public final class TusPeer {
-    /// The Python that has it, and a client of tus by others; nil: it is not installed.
+    /// The Python with that server and a tus client; nil: they are not installed.
     public static let python = ProcessInfo.processInfo.environment["SESSIOND_TUS_PYTHON"]
 
     public let folder: PrivateFolder
@@ -10,7 +10,7 @@ public final class TusPeer {
     private let largest: Int
     private var child: Child
 
-    /// - Parameter largest: of the requests that it takes, in bytes.
+    /// - Parameter largest: the largest request that the server accepts, in bytes.
     public init(largest: Int) throws {
         folder = try PrivateFolder()
         self.largest = largest
@@ -25,7 +25,7 @@ public final class TusPeer {
         return (child, port)
     }
 
-    /// SIGKILL, and the same again at the same port with what it has stored.
+    /// Kills the server and starts it again at the same port, with the files that it has stored.
     public func restart() throws {
         child.kill()
         (child, _) = try TusPeer.start(folder.path, port, largest)

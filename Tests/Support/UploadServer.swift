@@ -7,7 +7,7 @@ public final class UploadServer {
         public let method: String
         public let path: String
         public let status: Int
-        /// Of the body, as far as it was read.
+        /// The bytes of the body that the server read.
         public let body: UInt64?
         public let fields: [String: String]?
     }
@@ -20,7 +20,7 @@ public final class UploadServer {
     public let port: Int
     private let arguments: [String]
     private var child: Child
-    /// What those before wrote that were killed.
+    /// The log lines of the processes that were killed.
     private var earlier: [String] = []
 
     /// - Parameter certificate: a file with a key and a certificate; then it speaks https.
@@ -51,7 +51,7 @@ public final class UploadServer {
         guard eventually({ count() > before }) else { throw SupportError("\(command): \(child.errors)") }
     }
 
-    /// SIGKILL, and the same again at the same port with what it has stored.
+    /// Kills the server and starts it again at the same port, with the files that it has stored.
     public func restart() throws {
         child.kill()
         earlier += child.output
@@ -68,7 +68,7 @@ public final class UploadServer {
         lines.compactMap { try? JSONDecoder().decode(Request.self, from: Data($0.utf8)) }
     }
 
-    /// The bytes that its kernel received by connections that are over.
+    /// The bytes that the kernel received on closed connections.
     public var received: UInt64 {
         lines.compactMap { try? JSONDecoder().decode(Connection.self, from: Data($0.utf8)).received }.reduce(0, +)
     }

@@ -61,14 +61,14 @@ public final class GStreamerRecorder: RecorderEngine {
         state = .idle
     }
 
-    public func record() throws(SessionError) { try record(bytes: nil) }
+    public func record() throws(SessionError) { try record(atMost: nil) }
 
     public func record(for seconds: Double) throws(SessionError) {
         guard seconds > 0, seconds < 1e9 else { throw .badParameter("record for \(seconds) s: give more than 0") }
-        try record(bytes: seconds)
+        try record(atMost: seconds)
     }
 
-    private func record(bytes seconds: Double?) throws(SessionError) {
+    private func record(atMost seconds: Double?) throws(SessionError) {
         guard let take, !isEnding else {
             throw SessionError(.cannotStartRecording, "no recording is prepared: give a file first")
         }

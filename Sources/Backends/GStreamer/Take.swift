@@ -46,7 +46,7 @@ final class Take {
     /// How long finishing the file may take, in seconds.
     private static let flushTime = 1.0
     private var isPaused = false
-    /// The number of samples in the file when it was last checked during the pause.
+    /// The bytes of samples in the file at the last check during the pause; −1: not checked yet.
     private var bytesSeen = -1
 
     /// Two seconds are buffered for a busy disk before samples are lost.

@@ -35,10 +35,11 @@ struct HoldModule {
     /// stream.
     private static let passive = "node.passive=true"
 
-    /// WirePlumber 0.5 does not, and the sink would run and consume the stream. A node runs when the driver of its
-    /// group runs. A pipe sink expects another node as driver and never starts a cycle: as a driver itself, it stops
-    /// everything that is linked to it, also nodes that ask to run always. With the lowest priority it is never chosen
-    /// to drive others. Otherwise WirePlumber would store its volume under a name that all pipe sinks share.
+    /// WirePlumber 0.5 does not make such a link passive: a null sink would run and consume the stream. A node runs only
+    /// while the driver of its group runs. A pipe sink never starts a cycle. With `node.driver=true` it is the driver, so
+    /// everything that is linked to it stops, also nodes that ask to run always. `priority.driver=0`: it never drives other
+    /// nodes. `media.name` and `state.restore-props=false`: WirePlumber stores no volume for it, which would be under the
+    /// name that all pipe sinks share.
     private static let driver =
         "node.driver=true priority.driver=0 media.name=\(PulseDevice.holdName) state.restore-props=false"
 }

@@ -64,7 +64,7 @@ extension PulseBackend {
         }
     }
 
-    public func removeGuard(completion: @escaping Completion) {
+    public func shutDown(completion: @escaping Completion) {
         guardsOutput = false
         releaseOutput()
         let batch = Batch(self, completion)

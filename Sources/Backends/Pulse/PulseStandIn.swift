@@ -80,7 +80,8 @@ final class PulseStandIn {
         let list = pa_proplist_new()
         defer { pa_proplist_free(list) }
         pa_proplist_sets(list, property.key, property.value)
-        guard let made = pa_stream_new_with_proplist(context, "Volume put right", &format, &map, list) else { return }
+        guard let made = pa_stream_new_with_proplist(context, "Volume correction by sessiond", &format, &map, list)
+        else { return }
         stream = made
         pa_stream_connect_playback(made, nil, nil, PA_STREAM_START_CORKED, nil, nil)
     }

@@ -2,7 +2,7 @@ import CPulse
 import EventLoop
 public import PluginAPI
 
-/// Ducks and silences streams, and reads and corrects the values that the server remembers of them.
+/// Sets the volume of streams, and reads and writes the values that the server remembers of them.
 extension PulseBackend {
     public func setVolume(_ volume: [UInt32], stream id: AudioStream.ID, completion: @escaping Completion) {
         let batch = Batch(self, completion)
