@@ -26,7 +26,7 @@ extension Decoder {
         let faults = memory.leaveOutFaulty()
         guard var core = try? Arbiter(memory) else {
             // Only counters that are too high do not belong to a session.
-            let counts = max(memory.sequence, memory.lastID, memory.clock)
+            let counts = max(memory.sequence, memory.lastID, memory.lastOrder)
             precondition(counts > SessionSet.highest, "the state is still invalid without the faults \(faults)")
             return
         }

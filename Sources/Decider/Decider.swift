@@ -332,7 +332,7 @@ public struct Decider: Sendable {
     private func describe(_ session: Session) -> SessionFacts? {
         guard let member = members[session.id] else { return nil }
         return SessionFacts(
-            id: session.id, kind: member.adopted.map { .adopted($0) } ?? .told, process: member.process,
+            id: session.id, kind: member.adopted.map { .adopted($0) } ?? .client, process: member.process,
             user: member.user, application: member.application ?? "", sessionClass: session.sessionClass,
             configuration: session.configuration, state: session.state, since: session.since.microseconds,
             isMuted: session.isMuted, lowered: session.isDucked ? -arbiter.settings.duckGain : 0,

@@ -5,11 +5,11 @@ extension Enforcement {
     /// Whether a guessed call is closed: its program has gone, or the call ended a while ago, in which time the players
     /// that it paused are resumed.
     mutating func isOver(
-        _ session: SessionFacts, _ program: Program.Key, _ isInCall: Bool, _ facts: Facts, _ told: [SessionFacts],
+        _ session: SessionFacts, _ program: Program.Key, _ isInCall: Bool, _ facts: Facts, _ clients: [SessionFacts],
         at now: UInt64
     ) -> Bool {
         if settings.adoption.isOff { return true }
-        if case .process(let id) = program, facts.gone.contains(id) || told.contains(where: { $0.process == id }) {
+        if case .process(let id) = program, facts.gone.contains(id) || clients.contains(where: { $0.process == id }) {
             return true
         }
         guard session.state == .inactive, !isInCall, !session.mayResume else { return false }
@@ -19,9 +19,9 @@ extension Enforcement {
     }
 
     /// Updates which programs are in a call, declared or guessed.
-    mutating func lookForCalls(_ facts: Facts, _ told: [SessionFacts], at now: UInt64) {
+    mutating func lookForCalls(_ facts: Facts, _ clients: [SessionFacts], at now: UInt64) {
         // A program with its own session declares what it does.
-        let streams = facts.streams.filter { Evidence.owners(of: $0, among: told).isEmpty }
+        let streams = facts.streams.filter { StreamOwnership.owners(of: $0, among: clients).isEmpty }
         let adoption = adoption(by: settings)
         var declared: [Program.Key: Settings.Role] = [:]
         for stream in streams where !stream.stream.isCorked {

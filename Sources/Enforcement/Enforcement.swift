@@ -130,12 +130,12 @@ public struct Enforcement: Sendable {
 
     /// The sessions of each stream: clients' sessions by the table of evidence, else the adopted one.
     public func owners(_ facts: Facts) -> [AudioStream.ID: [SessionID]] {
-        let told = facts.sessions.filter { $0.kind == .told }
+        let clients = facts.sessions.filter { $0.kind == .client }
         var adopted: [AdoptedProgram: SessionID] = [:]
         for session in facts.sessions { if case .adopted(let program) = session.kind { adopted[program] = session.id } }
         var result: [AudioStream.ID: [SessionID]] = [:]
         for stream in facts.streams {
-            let owners = Evidence.owners(of: stream, among: told)
+            let owners = StreamOwnership.owners(of: stream, among: clients)
             if !owners.isEmpty {
                 result[stream.stream.id] = owners
             } else if let program = program(of: stream, by: settings), let id = adopted[program] {
@@ -172,11 +172,11 @@ public struct Enforcement: Sendable {
     public mutating func steps(_ facts: Facts, at now: UInt64) -> [Step] {
         stepDeadline = nil
         noteBeginnings(facts, at: now)
-        let told = facts.sessions.filter { $0.kind == .told }
-        lookForCalls(facts, told, at: now)
+        let clients = facts.sessions.filter { $0.kind == .client }
+        lookForCalls(facts, clients, at: now)
         var isRestart = false
         if let former {
-            if let step = changed(from: former, facts, told) { return [step] }
+            if let step = changed(from: former, facts, clients) { return [step] }
             if case .earlierDaemon = former { isRestart = true }
             self.former = nil
         }
@@ -185,7 +185,7 @@ public struct Enforcement: Sendable {
         var fresh: Set<AdoptedProgram> = []
         var names: [AdoptedProgram: Program] = [:]
         var latest: [AdoptedProgram: UInt64] = [:]
-        for stream in facts.streams where isNobodys(stream, told, at: now) {
+        for stream in facts.streams where isNobodys(stream, clients, at: now) {
             guard let program = program(of: stream, by: settings) else { continue }
             present.insert(program)
             // Playing streams have the better name: Chromium calls its recordings "Chromium input".
@@ -203,8 +203,8 @@ public struct Enforcement: Sendable {
             let isSounding = sounding.contains(program) || isInCall
             sounding.removeAll { $0 == program }
             if program.isGuess
-                ? isOver(session, program.program, isInCall, facts, told, at: now)
-                : !present.contains(program) && isGone(session, program.program, facts, told)
+                ? isOver(session, program.program, isInCall, facts, clients, at: now)
+                : !present.contains(program) && isGone(session, program.program, facts, clients)
             {
                 steps.append(.close(session.id))
                 continue
@@ -259,8 +259,8 @@ public struct Enforcement: Sendable {
 
     /// If changed settings adopt a program with another role, its session continues with that role and keeps claims and
     /// waits. If the class differs, or another session has that role already, it is closed.
-    private func changed(from former: Former, _ facts: Facts, _ told: [SessionFacts]) -> Step? {
-        for stream in facts.streams where Evidence.owners(of: stream, among: told).isEmpty {
+    private func changed(from former: Former, _ facts: Facts, _ clients: [SessionFacts]) -> Step? {
+        for stream in facts.streams where StreamOwnership.owners(of: stream, among: clients).isEmpty {
             let new = program(of: stream, by: settings)
             let old =
                 switch former {
@@ -292,9 +292,9 @@ public struct Enforcement: Sendable {
 
     /// Whether it is to be adopted. After its own session closed, not for a while: a program that exits disconnects
     /// from the bus first, and its sound ends some milliseconds later.
-    private mutating func isNobodys(_ facts: StreamFacts, _ told: [SessionFacts], at now: UInt64) -> Bool {
+    private mutating func isNobodys(_ facts: StreamFacts, _ clients: [SessionFacts], at now: UInt64) -> Bool {
         let id = facts.stream.id
-        guard Evidence.owners(of: facts, among: told).isEmpty else {
+        guard StreamOwnership.owners(of: facts, among: clients).isEmpty else {
             farewells[id] = .max
             return false
         }
@@ -307,12 +307,12 @@ public struct Enforcement: Sendable {
 
     /// For a session without a stream.
     private func isGone(
-        _ session: SessionFacts, _ program: Program.Key, _ facts: Facts, _ told: [SessionFacts]
+        _ session: SessionFacts, _ program: Program.Key, _ facts: Facts, _ clients: [SessionFacts]
     ) -> Bool {
         if settings.adoption.isOff { return true }
         switch program {
         // Its program has created its own session.
-        case .process(let id): return facts.gone.contains(id) || told.contains { $0.process == id }
+        case .process(let id): return facts.gone.contains(id) || clients.contains { $0.process == id }
         // The end is unknown. Players close their stream while they are paused, and must be resumed.
         case .sandbox, .name: return session.state != .interrupted && !session.mayResume
         }
@@ -418,10 +418,10 @@ public struct Enforcement: Sendable {
         let isPlaying = stream.direction == .playback
         let category = session.configuration.category
         // A recording of a monitor does not use a microphone.
-        if !isPlaying, stream.portUID == nil || session.kind != .told { return .free(lowered: 0) }
+        if !isPlaying, stream.portUID == nil || session.kind != .client { return .free(lowered: 0) }
         switch (settings.enforcement.mode, session.kind) {
         case (.off, _), (.cooperative, .adopted): return .free(lowered: 0)
-        case (.cooperative, .told), (.full, _): break
+        case (.cooperative, .client), (.full, _): break
         }
         let may = isPlaying ? category.hasOutput : category.hasInput
         switch (session.state, session.kind) {
@@ -429,7 +429,7 @@ public struct Enforcement: Sendable {
             ignoring.remove(stream.id)
             if !may || isPlaying && session.isMuted { return .muted }
             return .free(lowered: isPlaying && !session.lowersItself ? Int(session.lowered.rounded()) : 0)
-        case (.interrupted, .told):
+        case (.interrupted, .client):
             let due = session.since + UInt64(settings.enforcement.deadline * 1_000_000)
             if now < due {
                 if !stream.isCorked { outcome.deadline = min(outcome.deadline ?? due, due) }
@@ -443,7 +443,7 @@ public struct Enforcement: Sendable {
             }
             return isPlaying ? .held : .muted
         case (.interrupted, .adopted): return stream.isCorked && before != .held ? .free(lowered: 0) : .held
-        case (.inactive, .told):
+        case (.inactive, .client):
             if isPlaying && session.isMuted { return .muted }
             // R2: a silenced client comes back by activating its session, or when the user starts it again.
             if ignoring.contains(stream.id), !stream.isCorked, !session.mayResume { return isPlaying ? .held : .muted }

@@ -5,7 +5,7 @@ public struct SessionFacts: Sendable, Hashable {
     /// How its program takes part.
     public enum Kind: Sendable, Hashable {
         /// The program is a client and gets signals.
-        case told
+        case client
         /// The program was adopted.
         case adopted(AdoptedProgram)
     }

@@ -19,7 +19,7 @@ extension Parser {
             switch token.word {
             case "sequence": scenario.memory.sequence = try token.count(Self.counts)
             case "last-session": scenario.memory.lastID = try token.count(Self.counts)
-            case "clock": scenario.memory.clock = try token.count(Self.counts)
+            case "clock": scenario.memory.lastOrder = try token.count(Self.counts)
             default:
                 throw LineError(
                     token,

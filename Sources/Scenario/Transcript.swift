@@ -167,8 +167,8 @@ public struct Transcript: Sendable {
 
     private mutating func lines(of memory: Memory) -> [String] {
         var lines = ["settings \(describe(memory.settings))"]
-        if memory.sequence > 0 || memory.lastID > 0 || memory.clock > 0 {
-            lines.append("from sequence=\(memory.sequence) last-session=\(memory.lastID) clock=\(memory.clock)")
+        if memory.sequence > 0 || memory.lastID > 0 || memory.lastOrder > 0 {
+            lines.append("from sequence=\(memory.sequence) last-session=\(memory.lastID) clock=\(memory.lastOrder)")
         }
         if memory.isSilentMode { lines.append("from silent") }
         if memory.isScreenLocked { lines.append("from locked") }

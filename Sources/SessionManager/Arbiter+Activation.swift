@@ -175,8 +175,8 @@ extension Arbiter {
     /// Makes the session the newest; sessions that are already interrupted, and that it would interrupt, also wait for
     /// it (R3).
     private mutating func claimPrecedence(_ x: Int) {
-        clock += 1
-        sessions[x].standing.activation = clock
+        lastOrder += 1
+        sessions[x].standing.activation = lastOrder
         let id = sessions[x].id
         let place = sessions[x].standing.place
         var waiters: SessionSet = []

@@ -19,9 +19,9 @@ extension Arbiter {
         _ x: Int, _ reason: InterruptionReason, by: SessionID?, _ name: String, at now: Instant, rule: Rule,
         _ effects: inout Effects
     ) {
-        clock += 1
+        lastOrder += 1
         let interruption = Interruption(
-            reason: reason, by: by, byName: name, since: now, rule: rule, order: clock,
+            reason: reason, by: by, byName: name, since: now, rule: rule, order: lastOrder,
             microphoneMuted: reason == .builtInMicMuted)
         sessions[x].interruption = interruption
         setState(x, .interrupted, at: now)

@@ -57,7 +57,7 @@ public struct Arbiter: Sendable {
 
     var lastID: UInt64 = 0
     /// Counts activations and interruptions, each in order.
-    var clock: UInt64 = 0
+    var lastOrder: UInt64 = 0
     var sounding: Sounding?
     var isMicrophoneMuted = false
     /// The rule for the current event, if it is not the usual one of such events.

@@ -49,7 +49,7 @@ public struct Memory: Sendable {
     /// The number of the session created last.
     public var lastID: UInt64 = 0
     /// The number of activations and interruptions so far, which defines their order.
-    public var clock: UInt64 = 0
+    public var lastOrder: UInt64 = 0
     public var isSilentMode = false
     public var isScreenLocked = false
     public var isMicrophoneMuted = false
@@ -63,7 +63,7 @@ public struct Memory: Sendable {
     public init() {}
 
     /// Whether nothing has happened yet.
-    public var isBlank: Bool { sequence == 0 && lastID == 0 && clock == 0 }
+    public var isBlank: Bool { sequence == 0 && lastID == 0 && lastOrder == 0 }
 }
 
 extension Arbiter {
@@ -80,7 +80,7 @@ extension Arbiter {
         memory.settings = settings
         memory.sequence = sequence
         memory.lastID = lastID
-        memory.clock = clock
+        memory.lastOrder = lastOrder
         memory.isSilentMode = isSilentMode
         memory.isScreenLocked = isScreenLocked
         memory.isMicrophoneMuted = isMicrophoneMuted
@@ -100,7 +100,7 @@ extension Arbiter {
         self.init(settings: memory.settings)
         sequence = memory.sequence
         lastID = memory.lastID
-        clock = memory.clock
+        lastOrder = memory.lastOrder
         isSilentMode = memory.isSilentMode
         isScreenLocked = memory.isScreenLocked
         isMicrophoneMuted = memory.isMicrophoneMuted
@@ -179,7 +179,7 @@ extension Memory {
 
     /// Checks that the counters are far from an overflow.
     fileprivate func checkCounts() throws(MemoryError) {
-        guard max(sequence, lastID, clock) <= SessionSet.highest else {
+        guard max(sequence, lastID, lastOrder) <= SessionSet.highest else {
             throw MemoryError(description: "a counter is too large")
         }
     }
@@ -191,7 +191,7 @@ extension Memory {
         let fault: String? =
             if member.id.number == 0 || member.id.number > lastID {
                 "was never created"
-            } else if max(member.activation, member.interruption?.order ?? 0) > clock {
+            } else if max(member.activation, member.interruption?.order ?? 0) > lastOrder {
                 "has a number of order after the latest one"
             } else if isInterrupted != (member.interruption != nil) {
                 "is interrupted but has no interruption, or has one but is not interrupted"

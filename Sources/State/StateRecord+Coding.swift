@@ -12,7 +12,7 @@ extension StateRecord {
     func write(to writer: inout ByteWriter) {
         writer.integer(core.sequence)
         writer.integer(core.lastID)
-        writer.integer(core.clock)
+        writer.integer(core.lastOrder)
         writer.bool(core.isSilentMode)
         writer.bool(core.isScreenLocked)
         writer.bool(core.isMicrophoneMuted)
@@ -42,7 +42,7 @@ extension StateRecord {
         core = Memory()
         core.sequence = try reader.integer()
         core.lastID = try reader.integer()
-        core.clock = try reader.integer()
+        core.lastOrder = try reader.integer()
         core.isSilentMode = try reader.bool()
         core.isScreenLocked = try reader.bool()
         core.isMicrophoneMuted = try reader.bool()

@@ -26,20 +26,20 @@ extension FaultsDayWorld {
         let sessions = try stage.sessions()
         let paths = Dictionary(uniqueKeysWithValues: places.values.map { ($0.id, $0.path) })
         for place in places.values {
-            guard let person = model.person(place.id), let fields = sessions[place.path] else {
+            guard let expected = model.session(place.id), let fields = sessions[place.path] else {
                 throw Broken(law: "sessions stay", what: "\(place.path) is gone")
             }
             let state: SessionState =
-                switch person.status {
+                switch expected.status {
                 case .idle, .released: .inactive
                 case .playing: .active
-                case .stopped: .interrupted
+                case .interrupted: .interrupted
                 }
             let wanted: [(String, Value)] = [
-                ("State", .string(state.rawValue)), ("Ducked", .bool(model.isDucked(person))),
+                ("State", .string(state.rawValue)), ("Ducked", .bool(model.isDucked(expected))),
                 ("WaitingFor", .objectPaths(model.waits(of: place.id).compactMap { paths[$0] })),
-                ("Category", .string(person.configuration.category.rawValue)),
-                ("InterruptionReason", .string(person.stretch?.reason.rawValue ?? "")),
+                ("Category", .string(expected.configuration.category.rawValue)),
+                ("InterruptionReason", .string(expected.interruption?.reason.rawValue ?? "")),
             ]
             for (name, value) in wanted where fields[name] != value {
                 throw Broken(
@@ -93,13 +93,13 @@ extension FaultsDayWorld {
     /// The fault of the music's session, compared with the clients' sessions; nil: none.
     private func faultOfSession(_ state: String, _ isDucked: Bool) -> String? {
         guard !pausesOnUnplug else { return nil }
-        let playing = model.people.filter(\.isPlaying)
+        let playing = model.sessions.filter(\.isPlaying)
         let privileged = Set(playing.filter(\.isPrivileged).map(\.id))
         mixedCalls.formIntersection(privileged)
         if !privileged.isSubset(of: mixedCalls), state != "interrupted" {
             return "an alert or a call plays, and the music is \(state)"
         }
-        if model.people.allSatisfy({ $0.status == .idle }), state != "active" || isDucked {
+        if model.sessions.allSatisfy({ $0.status == .idle }), state != "active" || isDucked {
             return "nobody plays or may come back, and the music is \(state)\(isDucked ? ", ducked" : "")"
         }
         let ducks = playing.contains { $0.configuration.options.contains(.duckOthers) }

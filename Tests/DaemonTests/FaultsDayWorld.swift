@@ -105,7 +105,7 @@ final class FaultsDayWorld {
         case .musicBegins:
             guard !isMusicThere else { return }
             isMusicThere = true
-            mixedCalls = Set(model.people.filter { $0.isPlaying && $0.isPrivileged }.map(\.id))
+            mixedCalls = Set(model.sessions.filter { $0.isPlaying && $0.isPrivileged }.map(\.id))
             try house.beginProgram()
         case .phonesPlugged:
             guard phones == nil else { return }

@@ -69,30 +69,32 @@ private struct BusRun {
 
     /// Carries out the next step. Returns the differences between daemon and model.
     mutating func step() throws -> [String] {
-        if model.people.count < 6 { return try create() }
-        guard let person = model.people.randomElement(using: &random), let owner = owners[person.id] else { return [] }
-        let path = ObjectPath.session(person.id)
+        if model.sessions.count < 6 { return try create() }
+        guard let expected = model.sessions.randomElement(using: &random), let owner = owners[expected.id] else {
+            return []
+        }
+        let path = ObjectPath.session(expected.id)
         switch Int.random(in: 0..<100, using: &random) {
-        case 0..<40: return try compare(.activate(person.id), clients[owner].activate(path))
+        case 0..<40: return try compare(.activate(expected.id), clients[owner].activate(path))
         case 40..<60:
             let notify = Bool.random(using: &random)
             return try compare(
-                .deactivate(person.id, notifyOthers: notify), clients[owner].deactivate(path, notify: notify))
+                .deactivate(expected.id, notifyOthers: notify), clients[owner].deactivate(path, notify: notify))
         case 60..<76:
             let (category, mode, options) = pick(BusRun.configurations)
             let error = clients[owner].call(
                 path, "SetCategory", [.string(category), .string(mode), .strings(options)])
             guard let configuration = try? Configuration(category: category, mode: mode, options: options) else {
-                trail.append("\(person.id) set \(category) \(options), which is illegal")
+                trail.append("\(expected.id) set \(category) \(options), which is illegal")
                 return error == "org.sessiond1.Error.BadParameter" ? try state() : ["illegal: \(error ?? "accepted")"]
             }
-            return try compare(.setCategory(person.id, configuration), error)
-        case 76..<79: return try close(person.id, clients[owner].call(path, "Close"))
+            return try compare(.setCategory(expected.id, configuration), error)
+        case 76..<79: return try close(expected.id, clients[owner].call(path, "Close"))
         case 79..<83: return try vanish(owner)
         case 83..<90:
             let inFront = Int.random(in: 0..<3, using: &random) > 0
             try stage.manager("SetForeground", [.objectPath(path), .bool(inFront)])
-            return try compare(.setForeground(person.id, inFront), nil)
+            return try compare(.setForeground(expected.id, inFront), nil)
         case 90..<95:
             let on = Bool.random(using: &random)
             try stage.manager("SetSilentMode", [.bool(on)])
@@ -103,7 +105,7 @@ private struct BusRun {
             return try compare(.setScreenLocked(locked), nil)
         default:
             // A client activates a session of another client. It is refused.
-            trail.append("a stranger activates \(person.id)")
+            trail.append("a stranger activates \(expected.id)")
             let error = clients[(owner + 1) % clients.count].activate(path)
             return error == "org.sessiond1.Error.NotOwner" ? try state() : ["stranger: \(error ?? "accepted")"]
         }
@@ -122,7 +124,9 @@ private struct BusRun {
             configuration: try Configuration(category: category, mode: mode, options: options),
             notifiesOnExit: notifies)
         let faults = try compare(.create(new), nil)
-        guard let id = ObjectPath.sessionID(path), model.person(id) != nil else { return ["\(path) is a wrong number"] }
+        guard let id = ObjectPath.sessionID(path), model.session(id) != nil else {
+            return ["\(path) is a wrong number"]
+        }
         owners[id] = owner
         return faults
     }
@@ -169,31 +173,31 @@ private struct BusRun {
     private func state() throws -> [String] {
         let sessions = try stage.sessions()
         var faults: [String] = []
-        if sessions.count != model.people.count {
-            faults.append("\(sessions.count) sessions, model \(model.people.count)")
+        if sessions.count != model.sessions.count {
+            faults.append("\(sessions.count) sessions, model \(model.sessions.count)")
         }
-        for person in model.people {
-            let fields = sessions[ObjectPath.session(person.id)] ?? [:]
+        for expected in model.sessions {
+            let fields = sessions[ObjectPath.session(expected.id)] ?? [:]
             func check(_ name: String, _ wanted: Value) {
                 if fields[name] != wanted {
-                    faults.append("\(person.id) \(name) \(String(describing: fields[name])), model \(wanted)")
+                    faults.append("\(expected.id) \(name) \(String(describing: fields[name])), model \(wanted)")
                 }
             }
             let state: SessionState =
-                switch person.status {
+                switch expected.status {
                 case .idle, .released: .inactive
                 case .playing: .active
-                case .stopped: .interrupted
+                case .interrupted: .interrupted
                 }
             check("State", .string(state.rawValue))
-            check("WaitingFor", .objectPaths(model.waits(of: person.id).map(ObjectPath.session)))
-            check("Ducked", .bool(model.isDucked(person)))
-            check("Muted", .bool(model.isMuted(person)))
-            check("OtherAudioPlaying", .bool(model.hearsOthers(person)))
-            check("SecondaryAudioShouldBeSilencedHint", .bool(model.hint(person)))
-            check("Category", .string(person.configuration.category.rawValue))
-            check("Options", .strings(person.configuration.options.names))
-            check("InterruptionReason", .string(person.stretch?.reason.rawValue ?? ""))
+            check("WaitingFor", .objectPaths(model.waits(of: expected.id).map(ObjectPath.session)))
+            check("Ducked", .bool(model.isDucked(expected)))
+            check("Muted", .bool(model.isMuted(expected)))
+            check("OtherAudioPlaying", .bool(model.hearsOthers(expected)))
+            check("SecondaryAudioShouldBeSilencedHint", .bool(model.hint(expected)))
+            check("Category", .string(expected.configuration.category.rawValue))
+            check("Options", .strings(expected.configuration.options.names))
+            check("InterruptionReason", .string(expected.interruption?.reason.rawValue ?? ""))
         }
         return faults
     }

@@ -249,7 +249,7 @@ struct StreamRun {
             faults.append("\(decision.event.name): refused with \(String(describing: decision.refusal))")
         }
         for session in decider.arbiter.sessions {
-            let isActive = model.people.first { $0.id == session.id }?.isPlaying
+            let isActive = model.sessions.first { $0.id == session.id }?.isPlaying
             if isActive != (session.state == .active) {
                 faults.append("\(decision.event.name): session \(session.id) is \(session.state)")
             }

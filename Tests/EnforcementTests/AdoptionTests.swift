@@ -44,7 +44,7 @@ import Testing
     @Test func streamOfAClosedSession_isAdoptedAfterADelay() throws {
         var stage = Stage()
         stage.streams = [EnforcementTests.stream(1, of: 70)]
-        stage.sessions = [try EnforcementTests.session(1, .told, process: 70, .active)]
+        stage.sessions = [try EnforcementTests.session(1, .client, process: 70, .active)]
         #expect(stage.enforcement.steps(stage.facts, at: 0).isEmpty)
         stage.sessions = []
         #expect(stage.enforcement.steps(stage.facts, at: 5_000_000).isEmpty)

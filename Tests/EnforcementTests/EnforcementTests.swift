@@ -111,7 +111,7 @@ import Testing
         var stage = Stage()
         stage.streams = [Self.stream(1, of: 70)]
         stage.sessions = [
-            try Self.session(1, .told, process: 7, .active), try Self.session(2, .told, process: 70, .active),
+            try Self.session(1, .client, process: 7, .active), try Self.session(2, .client, process: 70, .active),
         ]
         #expect(stage.enforcement.owners(stage.facts) == [AudioStream.ID(.playback, 1): [SessionID(2)]])
         stage.sessions.removeLast()
@@ -133,7 +133,7 @@ import Testing
     @Test func clientsSession_isReportedAfterItsDeadline() throws {
         var stage = Stage()
         stage.streams = [Self.stream(1, of: 70)]
-        stage.sessions = [try Self.session(1, .told, process: 70, .interrupted, since: stage.now)]
+        stage.sessions = [try Self.session(1, .client, process: 70, .interrupted, since: stage.now)]
         #expect(stage.run(until: stage.now + 249_000).isEmpty)
         #expect(stage.done.isEmpty)
         #expect(stage.run() == [SessionID(1)])
@@ -143,7 +143,7 @@ import Testing
     @Test func clientsSessionThatPausesInTime_isNotChanged() throws {
         var stage = Stage()
         stage.streams = [Self.stream(1, of: 70)]
-        stage.sessions = [try Self.session(1, .told, process: 70, .interrupted, since: stage.now)]
+        stage.sessions = [try Self.session(1, .client, process: 70, .interrupted, since: stage.now)]
         _ = stage.run(until: stage.now + 100_000)
         stage.streams[0].isCorked = true
         #expect(stage.run().isEmpty)
@@ -153,15 +153,15 @@ import Testing
     @Test func ducking_makesNoStepOverTwoDecibelsIn10ms() throws {
         var stage = Stage { $0.ducking.attack = 0 }
         stage.streams = [Self.stream(1, of: 70)]
-        stage.sessions = [try Self.session(1, .told, process: 70, .active)]
+        stage.sessions = [try Self.session(1, .client, process: 70, .active)]
         _ = stage.run()
-        stage.sessions = [try Self.session(1, .told, process: 70, .active, lowered: 12)]
+        stage.sessions = [try Self.session(1, .client, process: 70, .active, lowered: 12)]
         let begun = stage.now
         _ = stage.run()
         #expect(stage.streams[0].volume == Level.volume([65_536], lowered: 12))
         #expect(stage.done.count == 12)
         #expect(stage.now - begun >= 11 * 5_000)
-        stage.sessions = [try Self.session(1, .told, process: 70, .active)]
+        stage.sessions = [try Self.session(1, .client, process: 70, .active)]
         _ = stage.run()
         #expect(stage.streams[0].volume == [65_536] && stage.enforcement.kept.isEmpty)
     }
@@ -173,9 +173,9 @@ import Testing
         var stream = Self.stream(1, of: 70)
         stream.rendering = .inCycles(seconds: cycle)
         stage.streams = [stream]
-        stage.sessions = [try Self.session(1, .told, process: 70, .active)]
+        stage.sessions = [try Self.session(1, .client, process: 70, .active)]
         _ = stage.run()
-        stage.sessions = [try Self.session(1, .told, process: 70, .active, lowered: 12)]
+        stage.sessions = [try Self.session(1, .client, process: 70, .active, lowered: 12)]
         var times: [UInt64] = []
         let end = stage.now + 1_000_000
         while stage.now < end {
@@ -217,9 +217,9 @@ import Testing
     @Test func slowServer_neverGetsTwoStepsAtOnce() throws {
         var stage = Stage()
         stage.streams = [Self.stream(1, of: 70)]
-        stage.sessions = [try Self.session(1, .told, process: 70, .active)]
+        stage.sessions = [try Self.session(1, .client, process: 70, .active)]
         _ = stage.run()
-        stage.sessions = [try Self.session(1, .told, process: 70, .active, lowered: 12)]
+        stage.sessions = [try Self.session(1, .client, process: 70, .active, lowered: 12)]
         #expect(stage.enforcement.commands(stage.facts, at: stage.now).commands.count == 1)
         // Even after a long time. Several steps that wait in the server would be heard as one large step.
         stage.now += 1_000_000
@@ -236,13 +236,13 @@ import Testing
     @Test func userChangesTheVolumeOfADuckedStream_itIsKept() throws {
         var stage = Stage()
         stage.streams = [Self.stream(1, of: 70)]
-        stage.sessions = [try Self.session(1, .told, process: 70, .active)]
+        stage.sessions = [try Self.session(1, .client, process: 70, .active)]
         _ = stage.run()
-        stage.sessions = [try Self.session(1, .told, process: 70, .active, lowered: 12)]
+        stage.sessions = [try Self.session(1, .client, process: 70, .active, lowered: 12)]
         _ = stage.run()
         stage.streams[0].volume = [50_300]
         _ = stage.run()
-        stage.sessions = [try Self.session(1, .told, process: 70, .active)]
+        stage.sessions = [try Self.session(1, .client, process: 70, .active)]
         _ = stage.run()
         #expect(stage.streams[0].volume == [50_300])
     }
@@ -250,7 +250,7 @@ import Testing
     @Test func recordingSession_cannotPlay() throws {
         var stage = Stage()
         stage.streams = [Self.stream(1, of: 70)]
-        stage.sessions = [try Self.session(1, .told, process: 70, .active, category: .record)]
+        stage.sessions = [try Self.session(1, .client, process: 70, .active, category: .record)]
         _ = stage.run()
         #expect(stage.streams[0].isMuted)
     }
@@ -258,10 +258,10 @@ import Testing
     @Test func silentSwitch_mutesAndRestores() throws {
         var stage = Stage()
         stage.streams = [Self.stream(1, of: 70)]
-        stage.sessions = [try Self.session(1, .told, process: 70, .active, category: .ambient, isMuted: true)]
+        stage.sessions = [try Self.session(1, .client, process: 70, .active, category: .ambient, isMuted: true)]
         _ = stage.run()
         #expect(stage.streams[0].isMuted)
-        stage.sessions = [try Self.session(1, .told, process: 70, .active, category: .ambient)]
+        stage.sessions = [try Self.session(1, .client, process: 70, .active, category: .ambient)]
         _ = stage.run()
         #expect(stage.streams[0] == Self.stream(1, of: 70))
     }
@@ -364,12 +364,12 @@ import Testing
         for end in ["resume", "activate", "pause"] {
             var stage = Stage()
             stage.streams = [Self.stream(1, of: 70)]
-            stage.sessions = [try Self.session(1, .told, process: 70, .interrupted, since: 0)]
+            stage.sessions = [try Self.session(1, .client, process: 70, .interrupted, since: 0)]
             #expect(stage.run() == [SessionID(1)])
-            stage.sessions = [try Self.session(1, .told, process: 70, .inactive, mayResume: end == "resume")]
+            stage.sessions = [try Self.session(1, .client, process: 70, .inactive, mayResume: end == "resume")]
             _ = stage.run()
             #expect(stage.streams[0].isHeld == (end != "resume"))
-            if end == "activate" { stage.sessions = [try Self.session(1, .told, process: 70, .active)] }
+            if end == "activate" { stage.sessions = [try Self.session(1, .client, process: 70, .active)] }
             if end == "pause" {
                 stage.streams[0].isCorked = true
                 _ = stage.run()
@@ -384,9 +384,9 @@ import Testing
     @Test func silencedSession_isStillSilentWithTheNextDaemon() throws {
         var stage = Stage()
         stage.streams = [Self.stream(1, of: 70)]
-        stage.sessions = [try Self.session(1, .told, process: 70, .interrupted, since: 0)]
+        stage.sessions = [try Self.session(1, .client, process: 70, .interrupted, since: 0)]
         _ = stage.run()
-        stage.sessions = [try Self.session(1, .told, process: 70, .inactive)]
+        stage.sessions = [try Self.session(1, .client, process: 70, .inactive)]
         _ = stage.run()
         let kept = try #require(stage.enforcement.kept[stage.streams[0].id])
         #expect(kept.ignoresInterruption)
@@ -407,13 +407,13 @@ import Testing
             stage.streams[0].isHeld = true
             stage.sessions = [
                 try Self.session(1, Self.adopted(70), process: 70, state, isFree: state == .interrupted),
-                try Self.session(2, .told, process: 80, .active, since: 9, class: .call),
+                try Self.session(2, .client, process: 80, .active, since: 9, class: .call),
             ]
             let base = StreamBase(volume: [65_536], isMuted: false, deviceName: nil)
             stage.enforcement.takeOver(stage.streams[0], KeptStream(base: base), isNew: false)
             #expect(stage.enforcement.steps(stage.facts, at: stage.now).isEmpty, "\(state)")
             // After the call, it plays if it interrupts no other session.
-            stage.sessions[1] = try Self.session(2, .told, process: 80, .inactive, class: .call)
+            stage.sessions[1] = try Self.session(2, .client, process: 80, .inactive, class: .call)
             stage.sessions[0] = try Self.session(1, Self.adopted(70), process: 70, state, isFree: true)
             let isActivated = stage.enforcement.steps(stage.facts, at: stage.now) == [.activate(SessionID(1))]
             #expect(isActivated == (state == .inactive), "\(state)")
@@ -424,12 +424,12 @@ import Testing
         var stage = Stage()
         stage.streams = [Self.stream(1, of: 70), Self.stream(2, of: 80)]
         stage.sessions = [
-            try Self.session(1, .told, process: 70, .inactive),
-            try Self.session(2, .told, process: 80, .active, class: .call),
+            try Self.session(1, .client, process: 70, .inactive),
+            try Self.session(2, .client, process: 80, .active, class: .call),
         ]
         _ = stage.run()
         #expect(stage.streams.map(\.isHeld) == [true, false])
-        stage.sessions[1] = try Self.session(2, .told, process: 80, .inactive, class: .call)
+        stage.sessions[1] = try Self.session(2, .client, process: 80, .inactive, class: .call)
         _ = stage.run()
         #expect(stage.streams.map(\.isHeld) == [false, false])
     }

@@ -22,11 +22,11 @@ struct ReferenceModel {
         /// After `ended`, within the grace period.
         case released(until: Instant)
         case playing
-        case stopped(Stretch)
+        case interrupted(ModelInterruption)
     }
 
     /// From one `began` to its `ended`.
-    struct Stretch: Hashable {
+    struct ModelInterruption: Hashable {
         let number: Int
         let since: Instant
         let reason: InterruptionReason
@@ -39,7 +39,7 @@ struct ReferenceModel {
         var isSpoiled = false
     }
 
-    struct Person {
+    struct ModelSession {
         let id: SessionID
         let client: ClientID
         let sessionClass: SessionClass
@@ -52,7 +52,9 @@ struct ReferenceModel {
         var lastActive = 0
 
         var isPlaying: Bool { status == .playing }
-        var stretch: Stretch? { if case .stopped(let stretch) = status { stretch } else { nil } }
+        var interruption: ModelInterruption? {
+            if case .interrupted(let interruption) = status { interruption } else { nil }
+        }
         var deadline: Instant? { if case .released(let until) = status { until } else { nil } }
         var holdsClaim: Bool { status != .idle }
         var isPrivileged: Bool { sessionClass != .app }
@@ -80,7 +82,7 @@ struct ReferenceModel {
     }
 
     var settings: Arbiter.Settings
-    var people: [Person] = []
+    var sessions: [ModelSession] = []
     var edges: [Edge] = []
     var isSilent = false
     var isLocked = false
@@ -88,7 +90,7 @@ struct ReferenceModel {
     var audio: Audio?
     private(set) var lastID: UInt64 = 0
     private var activations = 0
-    private var stretches = 0
+    private var interruptions = 0
     private var outcome = Outcome()
     private var now = Instant(microseconds: 0)
 
@@ -96,51 +98,51 @@ struct ReferenceModel {
 
     // MARK: Derived values
 
-    func person(_ id: SessionID) -> Person? { people.first { $0.id == id } }
+    func session(_ id: SessionID) -> ModelSession? { sessions.first { $0.id == id } }
 
     func waits(of id: SessionID) -> [SessionID] {
         edges.filter { $0.waiter == id }.map(\.owner).sorted()
     }
 
     /// §6: the silent switch and the screen lock mute the two ambient categories, whatever their state.
-    func isMuted(_ person: Person) -> Bool {
-        (person.category == .ambient || person.category == .soloAmbient) && (isSilent || isLocked)
+    func isMuted(_ session: ModelSession) -> Bool {
+        (session.category == .ambient || session.category == .soloAmbient) && (isSilent || isLocked)
     }
 
     /// §4: an app session with an output is ducked while another active session ducks, unless it ducks others itself.
-    func isDucked(_ person: Person) -> Bool {
-        guard person.isPlaying, !person.isPrivileged, person.outputs else { return false }
-        guard !person.configuration.options.contains(.duckOthers) else { return false }
-        return people.contains {
-            $0.id != person.id && $0.isPlaying && $0.configuration.options.contains(.duckOthers)
+    func isDucked(_ session: ModelSession) -> Bool {
+        guard session.isPlaying, !session.isPrivileged, session.outputs else { return false }
+        guard !session.configuration.options.contains(.duckOthers) else { return false }
+        return sessions.contains {
+            $0.id != session.id && $0.isPlaying && $0.configuration.options.contains(.duckOthers)
         }
     }
 
     /// §6: whether a session sounds depends on its streams, or on its state without a server. An interrupted session is
     /// silent for the others.
-    func sounds(_ person: Person) -> Bool {
-        if let sounding { return person.stretch == nil && sounding.sessions.contains(person.id) }
-        return person.isPlaying && person.outputs && !isMuted(person)
+    func sounds(_ session: ModelSession) -> Bool {
+        if let sounding { return session.interruption == nil && sounding.sessions.contains(session.id) }
+        return session.isPlaying && session.outputs && !isMuted(session)
     }
 
-    func hearsOthers(_ person: Person) -> Bool {
+    func hearsOthers(_ session: ModelSession) -> Bool {
         if let sounding, sounding.others { return true }
-        return people.contains { $0.id != person.id && sounds($0) }
+        return sessions.contains { $0.id != session.id && sounds($0) }
     }
 
-    func hint(_ person: Person) -> Bool {
-        people.contains { $0.id != person.id && $0.isNonMixable && sounds($0) }
+    func hint(_ session: ModelSession) -> Bool {
+        sessions.contains { $0.id != session.id && $0.isNonMixable && sounds($0) }
     }
 
     /// §4: of the non-mixable app sessions with an output that still hold a claim, the one that was activated last.
     var nowPlaying: SessionID? {
-        people.filter { !$0.isPrivileged && !$0.mixes && $0.outputs && $0.holdsClaim }
+        sessions.filter { !$0.isPrivileged && !$0.mixes && $0.outputs && $0.holdsClaim }
             .max { $0.lastActive < $1.lastActive }?.id
     }
 
-    var nextDeadline: Instant? { people.compactMap(\.deadline).min() }
+    var nextDeadline: Instant? { sessions.compactMap(\.deadline).min() }
 
-    func cell(_ new: Person, over old: Person) -> SpecMatrix.Cell {
+    func cell(_ new: ModelSession, over old: ModelSession) -> SpecMatrix.Cell {
         if new.sessionClass == .alert, !old.isPrivileged, old.preferences.noInterruptionsFromAlerts { return .mix }
         return SpecMatrix.cell(
             SpecMatrix.row(new.sessionClass, new.configuration), hasInput: new.inputs,
@@ -161,15 +163,17 @@ struct ReferenceModel {
         }
         var routed = self
         // The route is announced before an unplug pauses sessions.
-        if case .routeChanged = event { routed.people = before.people }
+        if case .routeChanged = event { routed.sessions = before.sessions }
         outcome.others.formUnion(routed.routesTold(event, since: before))
         release()
-        for person in people {
-            guard let old = before.person(person.id) else { continue }
-            if before.isDucked(old) != isDucked(person) { outcome.others.insert(.ducked(person.id, isDucked(person))) }
-            if before.isMuted(old) != isMuted(person) { outcome.others.insert(.muted(person.id, isMuted(person))) }
-            if before.hint(old) != hint(person), person.isPlaying, person.isForeground {
-                outcome.others.insert(.hint(person.id, hint(person)))
+        for session in sessions {
+            guard let old = before.session(session.id) else { continue }
+            if before.isDucked(old) != isDucked(session) {
+                outcome.others.insert(.ducked(session.id, isDucked(session)))
+            }
+            if before.isMuted(old) != isMuted(session) { outcome.others.insert(.muted(session.id, isMuted(session))) }
+            if before.hint(old) != hint(session), session.isPlaying, session.isForeground {
+                outcome.others.insert(.hint(session.id, hint(session)))
             }
         }
         return outcome
@@ -178,13 +182,13 @@ struct ReferenceModel {
     private mutating func carryOut(_ event: Event) throws(Refusal) {
         switch event {
         case .create(let new):
-            if people.count >= settings.maxSessions { throw Refusal(code: .resourceNotAvailable) }
-            if people.filter({ $0.client == new.client }).count >= settings.maxSessionsPerClient {
+            if sessions.count >= settings.maxSessions { throw Refusal(code: .resourceNotAvailable) }
+            if sessions.filter({ $0.client == new.client }).count >= settings.maxSessionsPerClient {
                 throw Refusal(code: .resourceNotAvailable)
             }
             lastID += 1
-            people.append(
-                Person(
+            sessions.append(
+                ModelSession(
                     id: SessionID(lastID), client: new.client, sessionClass: new.sessionClass,
                     notifiesOnExit: new.notifiesOnExit, configuration: new.configuration))
         case .activate(let id): try activate(place(of: id))
@@ -192,18 +196,18 @@ struct ReferenceModel {
         case .deactivate(let id, let notifyOthers):
             let place = try place(of: id)
             leave(id, recommends: notifyOthers)
-            people[place].status = .idle
+            sessions[place].status = .idle
         case .close(let id):
             let place = try place(of: id)
-            leave(id, recommends: people[place].notifiesOnExit)
-            people.remove(at: place)
+            leave(id, recommends: sessions[place].notifiesOnExit)
+            sessions.remove(at: place)
         case .clientVanished(let client):
-            let theirs = people.filter { $0.client == client }
-            for person in theirs { leave(person.id, recommends: person.notifiesOnExit) }
-            people.removeAll { $0.client == client }
-        case .setForeground(let id, let isForeground): people[try place(of: id)].isForeground = isForeground
+            let theirs = sessions.filter { $0.client == client }
+            for session in theirs { leave(session.id, recommends: session.notifiesOnExit) }
+            sessions.removeAll { $0.client == client }
+        case .setForeground(let id, let isForeground): sessions[try place(of: id)].isForeground = isForeground
         case .setPreferences(let id, let preferences):
-            people[try place(of: id)].preferences = preferences
+            sessions[try place(of: id)].preferences = preferences
             dissolve(id)
         case .setSilentMode(let isOn): isSilent = isOn
         case .setScreenLocked(let isOn): isLocked = isOn
@@ -225,35 +229,35 @@ struct ReferenceModel {
     }
 
     private func place(of id: SessionID) throws(Refusal) -> Int {
-        guard let place = people.firstIndex(where: { $0.id == id }) else { throw Refusal(code: .expiredSession) }
+        guard let place = sessions.firstIndex(where: { $0.id == id }) else { throw Refusal(code: .expiredSession) }
         return place
     }
 
     /// §4: checks first the background, then all active sessions.
-    private func judge(_ new: Person) throws(Refusal) {
+    private func judge(_ new: ModelSession) throws(Refusal) {
         if !new.isPrivileged, !new.isForeground {
             if new.category == .ambient || new.category == .soloAmbient { throw Refusal(code: .cannotStartPlaying) }
             if new.category == .playAndRecord, new.mixes { throw Refusal(code: .cannotStartRecording) }
             if !new.mixes, nowPlaying != new.id { throw Refusal(code: .cannotInterruptOthers) }
         }
-        for old in people where old.isPlaying && old.id != new.id {
+        for old in sessions where old.isPlaying && old.id != new.id {
             if cell(new, over: old) == .refused { throw Refusal(code: .insufficientPriority) }
         }
     }
 
     private mutating func activate(_ place: Int) throws(Refusal) {
-        if people[place].isPlaying { return }
-        try judge(people[place])
+        if sessions[place].isPlaying { return }
+        try judge(sessions[place])
         take(place)
     }
 
     /// §1: an active session is judged like a new activation. The same category again changes nothing.
     private mutating func change(_ place: Int, to configuration: Configuration) throws(Refusal) {
-        if people[place].configuration == configuration { return }
-        var changed = people[place]
+        if sessions[place].configuration == configuration { return }
+        var changed = sessions[place]
         changed.configuration = configuration
         if changed.isPlaying { try judge(changed) }
-        people[place] = changed
+        sessions[place] = changed
         dissolve(changed.id)
         if changed.isPlaying { take(place) }
     }
@@ -261,7 +265,8 @@ struct ReferenceModel {
     /// Ends the waits of and for this session if the two sessions no longer conflict.
     private mutating func dissolve(_ id: SessionID) {
         for edge in edges where edge.waiter == id || edge.owner == id {
-            if let waiter = person(edge.waiter), let owner = person(edge.owner), cell(owner, over: waiter) != .interrupt
+            if let waiter = self.session(edge.waiter), let owner = self.session(edge.owner),
+                cell(owner, over: waiter) != .interrupt
             {
                 remove(edge, recommends: false)
             }
@@ -271,51 +276,52 @@ struct ReferenceModel {
     /// Makes a session active, as the newest one. It interrupts all conflicting sessions, the most recently active one
     /// first. Sessions that were interrupted before also wait for it (R1, R3).
     private mutating func take(_ place: Int) {
-        let new = people[place]
-        let conflicting = people.filter { $0.id != new.id && cell(new, over: $0) == .interrupt }
+        let new = sessions[place]
+        let conflicting = sessions.filter { $0.id != new.id && cell(new, over: $0) == .interrupt }
         for victim in conflicting.filter(\.isPlaying).sorted(by: { $0.lastActive > $1.lastActive }) {
             stop(victim.id, .default, by: new.id)
         }
-        for waiter in conflicting where person(waiter.id)!.stretch != nil {
+        for waiter in conflicting where self.session(waiter.id)!.interruption != nil {
             let edge = Edge(waiter: waiter.id, owner: new.id)
             if !edges.contains(edge) { edges.append(edge) }
         }
         edges.removeAll { $0.waiter == new.id }
         activations += 1
-        people[place].status = .playing
-        people[place].lastActive = activations
+        sessions[place].status = .playing
+        sessions[place].lastActive = activations
     }
 
     private mutating func stop(_ id: SessionID, _ reason: InterruptionReason, by: SessionID?) {
-        let place = people.firstIndex { $0.id == id }!
-        stretches += 1
-        people[place].status = .stopped(Stretch(number: stretches, since: now, reason: reason, by: by))
+        let place = sessions.firstIndex { $0.id == id }!
+        interruptions += 1
+        sessions[place].status = .interrupted(
+            ModelInterruption(number: interruptions, since: now, reason: reason, by: by))
         outcome.interruptions.append(.began(id, reason, by: by))
     }
 
     /// Ends the waits for a session, and its own claim (R5, R7, R11, R12). The end of a call or an alert always gives
     /// the should-resume hint.
     private mutating func leave(_ id: SessionID, recommends: Bool) {
-        let isPrivileged = person(id)!.isPrivileged
+        let isPrivileged = self.session(id)!.isPrivileged
         for edge in edges where edge.owner == id { remove(edge, recommends: recommends || isPrivileged) }
         edges.removeAll { $0.waiter == id }
     }
 
     private mutating func remove(_ edge: Edge, recommends: Bool) {
         edges.removeAll { $0 == edge }
-        let place = people.firstIndex { $0.id == edge.waiter }!
-        if !recommends, var stretch = people[place].stretch {
-            stretch.isSpoiled = true
-            people[place].status = .stopped(stretch)
+        let place = sessions.firstIndex { $0.id == edge.waiter }!
+        if !recommends, var interruption = sessions[place].interruption {
+            interruption.isSpoiled = true
+            sessions[place].status = .interrupted(interruption)
         }
     }
 
     /// R6: claims expire. The sessions that waited get no should-resume hint.
     private mutating func expire() {
-        for person in people {
-            guard let deadline = person.deadline, deadline <= now else { continue }
-            for edge in edges where edge.owner == person.id { remove(edge, recommends: false) }
-            people[people.firstIndex { $0.id == person.id }!].status = .idle
+        for session in sessions {
+            guard let deadline = session.deadline, deadline <= now else { continue }
+            for edge in edges where edge.owner == session.id { remove(edge, recommends: false) }
+            sessions[sessions.firstIndex { $0.id == session.id }!].status = .idle
         }
     }
 
@@ -326,50 +332,53 @@ struct ReferenceModel {
         guard !gone.isEmpty, settings.pausesOnUnplug else { return }
         var paused = sounding?.pausable ?? []
         if let nowPlaying { paused.insert(nowPlaying) }
-        let playing = people.filter { $0.isPlaying && $0.preferences.interruptsOnRouteDisconnect }
-        for person in playing.sorted(by: { $0.lastActive > $1.lastActive }) where paused.contains(person.id) {
-            stop(person.id, .routeDisconnected, by: nil)
-            let place = people.firstIndex { $0.id == person.id }!
-            guard var stretch = people[place].stretch else { continue }
-            stretch.gone = Set(gone.map(\.name))
-            people[place].status = .stopped(stretch)
+        let playing = sessions.filter { $0.isPlaying && $0.preferences.interruptsOnRouteDisconnect }
+        for session in playing.sorted(by: { $0.lastActive > $1.lastActive }) where paused.contains(session.id) {
+            stop(session.id, .routeDisconnected, by: nil)
+            let place = sessions.firstIndex { $0.id == session.id }!
+            guard var interruption = sessions[place].interruption else { continue }
+            interruption.gone = Set(gone.map(\.name))
+            sessions[place].status = .interrupted(interruption)
         }
     }
 
     /// §7: the unplugged output is the output again, soon enough, and no other session prevents a resume.
     private mutating func replug(_ before: [Port], _ now: [Port]) {
-        for place in people.indices {
-            guard var stretch = people[place].stretch, settings.replug > 0,
-                !edges.contains(where: { $0.waiter == people[place].id }),
-                self.now.microseconds - stretch.since.microseconds <= UInt64(settings.replug * 1_000_000)
+        for place in sessions.indices {
+            guard var interruption = sessions[place].interruption, settings.replug > 0,
+                !edges.contains(where: { $0.waiter == sessions[place].id }),
+                self.now.microseconds - interruption.since.microseconds <= UInt64(settings.replug * 1_000_000)
             else { continue }
             let isBack = now.contains { port in
-                stretch.gone.contains(port.name) && !before.contains { $0.uid == port.uid }
+                interruption.gone.contains(port.name) && !before.contains { $0.uid == port.uid }
             }
             guard isBack else { continue }
-            stretch.isOffered = true
-            people[place].status = .stopped(stretch)
+            interruption.isOffered = true
+            sessions[place].status = .interrupted(interruption)
         }
     }
 
     /// R4, R5, R8, R10: sessions that no longer wait are notified, the last interrupted one first, and get the grace
     /// period.
     private mutating func release() {
-        let free = people.filter { person in
-            guard let stretch = person.stretch, stretch.reason != .routeDisconnected || stretch.isOffered else {
+        let free = sessions.filter { session in
+            guard let interruption = session.interruption,
+                interruption.reason != .routeDisconnected || interruption.isOffered
+            else {
                 return false
             }
-            return !edges.contains { $0.waiter == person.id }
+            return !edges.contains { $0.waiter == session.id }
         }
-        for person in free.sorted(by: { $0.stretch!.number > $1.stretch!.number }) {
-            let stretch = person.stretch!
-            let lasted = now.microseconds - stretch.since.microseconds
+        for session in free.sorted(by: { $0.interruption!.number > $1.interruption!.number }) {
+            let interruption = session.interruption!
+            let lasted = now.microseconds - interruption.since.microseconds
             let isTooOld = settings.maxAge > 0 && Double(lasted) > settings.maxAge * 1_000_000
             outcome.interruptions.append(
                 .ended(
-                    person.id, shouldResume: !stretch.isSpoiled && !isTooOld, microseconds: lasted, stretch.reason))
+                    session.id, shouldResume: !interruption.isSpoiled && !isTooOld, microseconds: lasted,
+                    interruption.reason))
             let grace = UInt64(settings.grace * 1_000_000)
-            people[people.firstIndex { $0.id == person.id }!].status =
+            sessions[sessions.firstIndex { $0.id == session.id }!].status =
                 .released(until: Instant(microseconds: now.microseconds + grace))
         }
     }

@@ -268,19 +268,19 @@ import Testing
         #expect(!guards.dropsSecond)
         let made = [guards.createSecond(), guards.createSecond()]
         #expect(made == [true, false])
-        guards.flight = 5
+        guards.guardDue = 5
         var removed: Bool?
         guards.removeSecond({ removed = $0 })
         #expect(guards.dropsSecond)
         let isMadeAgain = guards.createSecond()
         #expect(!isMadeAgain)
         guards.secondCame(true)?(true)
-        #expect(removed == true && guards.dropsSecond && guards.flight == 5)
+        #expect(removed == true && guards.dropsSecond && guards.guardDue == 5)
         // The server refuses a second guard; the next one stays.
         _ = guards.createSecond()
         #expect(!guards.dropsSecond)
         var waits = guards.secondCame(false) != nil
-        #expect(!waits && guards.flight == nil)
+        #expect(!waits && guards.guardDue == nil)
         _ = guards.createSecond()
         waits = guards.secondCame(true) != nil
         #expect(!waits && !guards.dropsSecond)

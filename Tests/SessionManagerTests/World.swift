@@ -77,28 +77,29 @@ struct World {
         check("deadline", core: arbiter.nextDeadline, model: model.nextDeadline)
         check("output", core: arbiter.routeChoice.output, model: model.wantedOutput?.uid)
         check("input", core: arbiter.routeChoice.input, model: model.wantedInput?.uid)
-        check("sessions", core: arbiter.sessions.count, model: model.people.count)
-        for (session, person) in zip(arbiter.sessions, model.people) {
+        check("sessions", core: arbiter.sessions.count, model: model.sessions.count)
+        for (session, expected) in zip(arbiter.sessions, model.sessions) {
             let id = session.id
-            check("id", core: id, model: person.id)
-            switch person.status {
+            check("id", core: id, model: expected.id)
+            switch expected.status {
             case .idle, .released: check("\(id) state", core: session.state, model: .inactive)
             case .playing: check("\(id) state", core: session.state, model: .active)
-            case .stopped(let stretch):
+            case .interrupted(let interruption):
                 check("\(id) state", core: session.state, model: .interrupted)
-                check("\(id) reason", core: session.interruption?.reason, model: stretch.reason)
-                check("\(id) by", core: session.interruption?.by, model: stretch.by)
-                check("\(id) since", core: session.interruption?.since, model: stretch.since)
+                check("\(id) reason", core: session.interruption?.reason, model: interruption.reason)
+                check("\(id) by", core: session.interruption?.by, model: interruption.by)
+                check("\(id) since", core: session.interruption?.since, model: interruption.since)
             }
-            check("\(id) claim", core: session.claimExpires, model: person.deadline)
-            check("\(id) configuration", core: session.configuration, model: person.configuration)
-            check("\(id) foreground", core: session.isForeground, model: person.isForeground)
+            check("\(id) claim", core: session.claimExpires, model: expected.deadline)
+            check("\(id) configuration", core: session.configuration, model: expected.configuration)
+            check("\(id) foreground", core: session.isForeground, model: expected.isForeground)
             check("\(id) waits", core: Array(session.waitingFor), model: model.waits(of: id))
-            check("\(id) ducked", core: session.isDucked, model: model.isDucked(person))
-            check("\(id) muted", core: session.isMuted, model: model.isMuted(person))
-            check("\(id) others", core: session.otherAudioPlaying, model: model.hearsOthers(person))
-            check("\(id) inputs", core: arbiter.availableInputs(of: session), model: model.availableInputs(of: person))
-            check("\(id) hint", core: session.shouldSilenceSecondaryAudio, model: model.hint(person))
+            check("\(id) ducked", core: session.isDucked, model: model.isDucked(expected))
+            check("\(id) muted", core: session.isMuted, model: model.isMuted(expected))
+            check("\(id) others", core: session.otherAudioPlaying, model: model.hearsOthers(expected))
+            check(
+                "\(id) inputs", core: arbiter.availableInputs(of: session), model: model.availableInputs(of: expected))
+            check("\(id) hint", core: session.shouldSilenceSecondaryAudio, model: model.hint(expected))
         }
         return faults
     }

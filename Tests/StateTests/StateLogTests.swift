@@ -167,7 +167,7 @@ import Testing
         for _ in 0..<12 { try story.step() }
         let good = try #require(StateLog(story.file)?.summary?.core)
         #expect(throws: Never.self) { _ = try Arbiter(good) }
-        for path in [\Memory.sequence, \.lastID, \.clock] {
+        for path in [\Memory.sequence, \.lastID, \.lastOrder] {
             var bad = good
             bad[keyPath: path] = .max
             #expect(throws: MemoryError.self) { _ = try Arbiter(bad) }

@@ -70,7 +70,7 @@ final class Chain {
     }
 
     /// Whether both have the same output format, so that one can follow the other on the same stream.
-    func sounds(like other: Chain) -> Bool {
+    func hasSameFormat(as other: Chain) -> Bool {
         guard let mine = gst_pad_get_current_caps(pad) else { return false }
         defer { gst_caps_unref(mine) }
         guard let theirs = gst_pad_get_current_caps(other.pad) else { return false }

@@ -17,14 +17,14 @@ extension Item {
     func lookAhead() {
         ahead.disarm()
         guard let following, source.isLocal, loopsLeft == 0, rate == 1 else { return succession.forget() }
-        guard !isAlone, playhead.wantsPlaying, playhead.isSteady, succession.waiting == nil, let duration
+        guard !nextNeedsGap, playhead.wantsPlaying, playhead.isSteady, succession.waiting == nil, let duration
         else { return }
         let rest = duration - position - Item.lead
         guard rest <= 0 else { return ahead.arm(after: rest + 0.05) }
         guard let source = try? MediaSource(uri: following), source.isLocal, source.list == nil,
             (try? succession.prepare(source)) != nil
         else {
-            isAlone = true
+            nextNeedsGap = true
             return
         }
     }

@@ -37,7 +37,7 @@ final class Item {
     private lazy var buffering = Buffering(on: loop) { [unowned self] in networkTakesTooLong() }
     lazy var crossed = Timer(on: loop) { [unowned self] in lookAtCrossing() }
     /// The next item cannot follow without a gap.
-    var isAlone = false
+    var nextNeedsGap = false
     lazy var ahead = Timer(on: loop) { [unowned self] in lookAhead() }
     private let loop: EventLoop
 
@@ -59,7 +59,7 @@ final class Item {
         self.outlet = outlet
         playhead = Playhead(isLocal: source.isLocal)
         pipeline.onMessage = { [weak self] in self?.take($0) }
-        succession.onFailed = { [weak self] in self?.isAlone = true }
+        succession.onFailed = { [weak self] in self?.nextNeedsGap = true }
     }
 
     deinit { pipeline.close() }
@@ -110,7 +110,7 @@ final class Item {
     var following: String? {
         didSet {
             guard following != oldValue else { return }
-            isAlone = false
+            nextNeedsGap = false
             succession.forget()
             lookAhead()
         }

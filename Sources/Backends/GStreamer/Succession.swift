@@ -55,7 +55,7 @@ final class Succession {
     func take(_ message: UnsafeMutablePointer<GstMessage>, after present: Chain) -> Bool {
         guard let waiting else { return false }
         if message.pointee.type == GST_MESSAGE_APPLICATION, hold != 0, shim_held_pad(message) == hold {
-            if waiting.sounds(like: present) { shim_succession_arm(flag, 1) }
+            if waiting.hasSameFormat(as: present) { shim_succession_arm(flag, 1) }
             return true
         }
         guard waiting.isOrigin(of: message) else { return false }

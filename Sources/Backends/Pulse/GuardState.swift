@@ -26,7 +26,7 @@ struct GuardState {
     var pinnedOutput: String?
     /// Until when the guard may become the default after a port of a remaining device was unplugged; nil: not
     /// requested.
-    var flight: UInt64?
+    var guardDue: UInt64?
 
     /// Whether the last request is visible.
     mutating func isSettled(isThere: Bool) -> Bool {
@@ -73,7 +73,7 @@ struct GuardState {
     /// The request to create the second guard is answered.
     /// - Returns: the closure that waits for its removal; nil if it is not to be removed.
     mutating func secondCame(_ isThere: Bool) -> ((Bool) -> Void)? {
-        if !isThere { flight = nil }
+        if !isThere { guardDue = nil }
         switch second {
         case .coming: second = .allowed
         case .leaving(let end):

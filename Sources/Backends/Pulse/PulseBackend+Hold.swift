@@ -193,7 +193,7 @@ extension PulseBackend {
     /// All streams are being moved while the guard replaces an output, and shortly after: none may be taken for
     /// paused only because the server has not reported that it plays again.
     func awaitMoves() {
-        guard model.isOnGuard || guards.flight != nil else { return }
+        guard model.isOnGuard || guards.guardDue != nil else { return }
         for number in model.playing.keys { awaitMove(number) }
     }
 

@@ -200,9 +200,9 @@ public final class PulseBackend: AudioBackend {
         }
 
         if !model.isOnGuard, model.defaultSink != guards.pinnedOutput { guards.pinnedOutput = nil }
-        dropFirst()
+        dropSecondGuard()
         // The guard replaces an output only if that is gone: this is no intermediate state.
-        flee(previous, current, now)
+        moveToGuard(previous, current, now)
         awaitMoves()
         doubtDefault(previous, current)
         if model.isPipeWire, !isSettled, !hasFallenBack(previous, current),
@@ -243,7 +243,7 @@ public final class PulseBackend: AudioBackend {
         chosen.0.map { model.prefer($0, isInput: false) }
         chosen.1.map { model.prefer($0, isInput: true) }
         if isFound || chosen.0 != nil || chosen.1 != nil { current = model.snapshot(now: now) }
-        current.isOutputHeld = model.isOnGuard || guards.flight != nil
+        current.isOutputHeld = model.isOnGuard || guards.guardDue != nil
         snapshot = current
         toldDevices = [model.output, model.input].compactMap { $0 }
         requests.arrived((current.route.inputs + current.route.outputs).map(\.uid))

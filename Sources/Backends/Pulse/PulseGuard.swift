@@ -12,14 +12,14 @@ public import PluginAPI
 extension PulseBackend {
     public func releaseOutput() {
         guard isReady, let connection else { return }
-        guard model.isOnGuard || guards.flight != nil else { return }
+        guard model.isOnGuard || guards.guardDue != nil else { return }
         // A device whose port is unplugged would not become the default.
         if let (to, port, _) = model.fallback, let port, to.activePort != port {
             connection.command({ _ in }) { pa_context_set_sink_port_by_name($0, to.name, port, $1, $2) }
         }
         guard model.isOnGuard, let to = model.fallback?.device else {
-            if guards.flight != nil {
-                guards.flight = nil
+            if guards.guardDue != nil {
+                guards.guardDue = nil
                 loop.later { [weak self] in self?.evaluate(isSettled: true) }
             }
             return
@@ -44,10 +44,10 @@ extension PulseBackend {
     }
 
     /// Creates a second guard that ranks before all devices.
-    private func loadFirst(_ connection: PulseConnection) {
+    private func loadSecondGuard(_ connection: PulseConnection) {
         guard guards.createSecond() else { return }
         var module = noIndex
-        connection.loadModule("module-null-sink", PulseGuard.firstArguments, made: { module = $0 }) {
+        connection.loadModule("module-null-sink", PulseGuard.secondArguments, made: { module = $0 }) {
             [weak self, weak connection] isThere in
             guard let left = self?.guards.secondCame(isThere) else { return }
             // Its removal was requested before it existed.
@@ -57,9 +57,9 @@ extension PulseBackend {
     }
 
     /// Removes a second guard that appears after its removal was requested.
-    func dropFirst() {
+    func dropSecondGuard() {
         guard guards.dropsSecond, let connection else { return }
-        for device in model.sinks.values where PulseGuard.isFirst(device.name) {
+        for device in model.sinks.values where PulseGuard.isSecond(device.name) {
             connection.unloadModule(device.module) { _ in }
         }
     }
@@ -82,7 +82,7 @@ extension PulseBackend {
         let guardSink = model.sinks.values.first(where: \.isGuard)
         // A finished request is not yet visible: the state must show it before the next request.
         guard guards.isSettled(isThere: guardSink != nil) else { return }
-        if model.isOnGuard || guards.flight != nil { return }
+        if model.isOnGuard || guards.guardDue != nil { return }
         if guardsOutput, guardSink == nil, !guards.isRefused, !snapshot.isEnumerating, let output = outputToBe,
             !output.isNoPort
         {
@@ -112,20 +112,20 @@ extension PulseBackend {
     ///
     /// PulseAudio prefers any device to one whose port is unplugged, even to the configured default: therefore the
     /// unplugged port is made active again. On PipeWire a second guard ranks before the configured default.
-    func flee(_ previous: AudioSnapshot, _ current: AudioSnapshot, _ now: UInt64) {
-        if let until = guards.flight, model.isOnGuard || until < now { guards.flight = nil }
-        guard guardsOutput, guards.flight == nil, let connection, let port = previous.route.outputs.first,
+    func moveToGuard(_ previous: AudioSnapshot, _ current: AudioSnapshot, _ now: UInt64) {
+        if let until = guards.guardDue, model.isOnGuard || until < now { guards.guardDue = nil }
+        guard guardsOutput, guards.guardDue == nil, let connection, let port = previous.route.outputs.first,
             !current.availableOutputs.contains(where: { $0.uid == port.uid }),
             let device = model.sinks.values.first(where: { $0.portName(of: port.uid) != nil }),
             let name = device.portName(of: port.uid), model.sinks.values.contains(where: \.isGuard)
         else { return }
         // Also if the server itself has moved the streams there, because it may move them back when it sees another
         // port.
-        guards.flight = model.isOnGuard ? nil : now &+ PulseGuard.flightTime
+        guards.guardDue = model.isOnGuard ? nil : now &+ PulseGuard.guardTime
         if model.isPipeWire {
-            loadFirst(connection)
+            loadSecondGuard(connection)
         } else {
-            connection.command({ [weak self] in if !$0 { self?.guards.flight = nil } }) {
+            connection.command({ [weak self] in if !$0 { self?.guards.guardDue = nil } }) {
                 pa_context_set_sink_port_by_name($0, device.name, name, $1, $2)
             }
         }
@@ -138,14 +138,14 @@ enum PulseGuard {
     /// The name by which a later daemon finds it.
     static let name = "sessiond.nowhere"
     /// The name of the second one, which ranks before the configured default.
-    private static let firstName = name + ".first"
-    static func isFirst(_ name: String) -> Bool { name.hasPrefix(firstName) }
+    private static let secondName = name + ".first"
+    static func isSecond(_ name: String) -> Bool { name.hasPrefix(secondName) }
     /// The guard's name while it was made the configured default. No device may have that name again, because servers
     /// may remember it as a choice.
     private static let formerName = "sessiond.guard"
 
     /// Microseconds that PipeWire may take to make it the default.
-    static let flightTime: UInt64 = 500_000
+    static let guardTime: UInt64 = 500_000
 
     /// Whether it is a guard's name, perhaps with a number that the server appended.
     static func isName(_ name: String) -> Bool {
@@ -163,7 +163,7 @@ enum PulseGuard {
     }
 
     /// The arguments of the second guard, which ranks also before chosen devices.
-    static let firstArguments = arguments(firstName, rank: 1_000_000)
+    static let secondArguments = arguments(secondName, rank: 1_000_000)
 
     private static func arguments(_ name: String, rank: Int) -> String {
         "sink_name=\(name) rate=48000 channels=2 sink_properties=\"device.description='Nowhere' "

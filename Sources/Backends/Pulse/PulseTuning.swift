@@ -8,7 +8,7 @@ extension PulseBackend {
     /// Called after every relevant change.
     func keepTuning() {
         // While streams move to the guard, or are on it, the next output is not known yet.
-        guard isReady, let connection, !model.isOnGuard, guards.flight == nil else { return }
+        guard isReady, let connection, !model.isOnGuard, guards.guardDue == nil else { return }
         guard !outputWish.isEmpty, let output = model.output, !output.isNoPort else {
             tuning = nil
             return

@@ -1,7 +1,7 @@
 import PluginAPI
 
-/// How a stream is assigned to a session: the strongest evidence first. The first match decides.
-enum Evidence: CaseIterable {
+/// How a stream is assigned to a session: the most reliable way first. The first that matches decides.
+enum StreamOwnership: CaseIterable {
     /// The process that owns the session's connection, or the `pid` it was created for, or a descendant; the nearest.
     case process
     /// The sandboxed application, which is the same for all its processes.
@@ -29,10 +29,10 @@ enum Evidence: CaseIterable {
     /// The clients' sessions to which a stream belongs; empty: its program does not use sessiond.
     ///
     /// Only of the same user, whatever a stream or a session states.
-    static func owners(of facts: StreamFacts, among told: [SessionFacts]) -> [SessionID] {
-        let told = told.filter { $0.user == facts.user }
-        for evidence in allCases {
-            let owners = evidence.owners(of: facts, among: told)
+    static func owners(of facts: StreamFacts, among clients: [SessionFacts]) -> [SessionID] {
+        let clients = clients.filter { $0.user == facts.user }
+        for ownership in allCases {
+            let owners = ownership.owners(of: facts, among: clients)
             if !owners.isEmpty { return owners }
         }
         return []
