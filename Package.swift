@@ -89,7 +89,7 @@ let package = Package(
         room("PluginAPI", [], fast),
         room("SessionManager", ["PluginAPI"], fast),
         // The state that survives a restart of the daemon, and its file format.
-        room("State", ["SessionManager", "PluginAPI"], fast),
+        room("State", ["Enforcement", "SessionManager", "PluginAPI"], fast),
         // Decides which sink and source each stream uses.
         room("Routing", ["SessionManager", "PluginAPI"], fast),
         // Decides which session a stream belongs to, and how to duck or hold it.
@@ -188,9 +188,8 @@ let package = Package(
         room(
             "Fuzzing", path: "Fuzz/Fuzzing",
             [
-                "CDBus", "DBus", "EventLoop", "FileFormats", "SessionBus", "Scenario", "State", "SessionManager",
-                "Workers",
-                "PluginAPI",
+                "CDBus", "DBus", "Enforcement", "EventLoop", "FileFormats", "SessionBus", "Scenario", "State",
+                "SessionManager", "Workers", "PluginAPI",
             ]),
         .executableTarget(
             name: "sessiond-fuzz", dependencies: ["Fuzzing", "TestSupport", "EventLoop"], path: "Fuzz/sessiond-fuzz",
@@ -214,7 +213,7 @@ let package = Package(
             ], fast),
         tests("EnforcementTests", ["Enforcement", "Processes", "PluginAPI", "ReferenceModel"]),
         tests("SessionManagerTests", ["SessionManager", "PluginAPI", "ReferenceModel", "TestSupport"], fast),
-        tests("StateTests", ["State", "SessionManager", "PluginAPI", "ReferenceModel"]),
+        tests("StateTests", ["State", "Enforcement", "SessionManager", "PluginAPI", "ReferenceModel"]),
         tests("ScenarioTests", ["Scenario", "SessionManager", "PluginAPI", "ReferenceModel", "TestSupport"]),
         tests("MediaControlTests", ["MediaControl", "PluginAPI", "ReferenceModel"]),
         tests("MediaValuesTests", ["MediaValues", "PluginAPI"]),
@@ -248,7 +247,7 @@ let package = Package(
         tests(
             "DaemonTests",
             [
-                "SessionBus", "SessionKit", "DBus", "EventLoop", "PluginAPI", "TestSupport", "Fuzzing",
+                "SessionBus", "SessionKit", "DBus", "Enforcement", "EventLoop", "PluginAPI", "TestSupport", "Fuzzing",
                 "SessionManager", "Scenario", "State", "ReferenceModel",
             ]),
     ]

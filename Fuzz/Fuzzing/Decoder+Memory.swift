@@ -1,3 +1,4 @@
+import Enforcement
 import PluginAPI
 import Scenario
 import SessionManager
@@ -46,9 +47,7 @@ extension Decoder {
     /// After another restart, the explanations of all sessions are the same.
     private static func checkAgain(_ core: Arbiter) {
         let entries = core.memory.members.map { member in
-            StateRecord.Entry(
-                session: member, owner: "", ownerProcess: 0, ownerUser: 0, ownerStart: 0, processID: 0, desktopEntry: ""
-            )
+            StateRecord.Entry(session: member, owner: .adopted(.name(""), start: 0))
         }
         let record = StateRecord(core: core.memoryOfNobody, changed: entries, closed: [], told: [])
         guard var memory = StateLog(StateLog.magic + StateLog.bytes(of: record))?.summary?.core else {

@@ -1,3 +1,4 @@
+import Enforcement
 import PluginAPI
 import SessionManager
 
@@ -125,14 +126,34 @@ extension ByteWriter {
         integer(session.activation)
         bool(session.toldOtherAudioPlaying)
         bool(session.toldSilenceHint)
-        string(entry.owner)
-        integer(entry.ownerProcess)
-        integer(entry.ownerUser)
-        integer(entry.ownerStart)
-        integer(entry.processID)
-        integer(entry.processStart)
-        string(entry.desktopEntry)
-        bool(entry.lowersItself)
+        owner(entry.owner)
+    }
+
+    private mutating func owner(_ owner: StateRecord.Owner) {
+        switch owner {
+        case .client(let client):
+            integer(UInt8(0))
+            string(client.name)
+            integer(client.process)
+            integer(client.user)
+            integer(client.start)
+            integer(client.actingProcess)
+            integer(client.actingStart)
+            string(client.desktopEntry)
+            bool(client.lowersItself)
+        case .adopted(.process(let process), let start):
+            integer(UInt8(1))
+            integer(process)
+            integer(start)
+        case .adopted(.sandbox(let id), let start):
+            integer(UInt8(2))
+            string(id)
+            integer(start)
+        case .adopted(.name(let name), let start):
+            integer(UInt8(3))
+            string(name)
+            integer(start)
+        }
     }
 
     private mutating func interruption(_ interruption: Interruption) {
@@ -252,10 +273,22 @@ extension ByteReader {
         session.activation = try integer()
         session.toldOtherAudioPlaying = try bool()
         session.toldSilenceHint = try bool()
-        return StateRecord.Entry(
-            session: session, owner: try string(), ownerProcess: try integer(), ownerUser: try integer(),
-            ownerStart: try integer(), processID: try integer(), processStart: try integer(),
-            desktopEntry: try string(), lowersItself: try bool())
+        return StateRecord.Entry(session: session, owner: try owner())
+    }
+
+    private mutating func owner() throws(ByteError) -> StateRecord.Owner {
+        switch try integer(UInt8.self) {
+        case 0:
+            .client(
+                StateRecord.Client(
+                    name: try string(), process: try integer(), user: try integer(), start: try integer(),
+                    actingProcess: try integer(), actingStart: try integer(), desktopEntry: try string(),
+                    lowersItself: try bool()))
+        case 1: .adopted(.process(try integer()), start: try integer())
+        case 2: .adopted(.sandbox(try string()), start: try integer())
+        case 3: .adopted(.name(try string()), start: try integer())
+        default: throw ByteError()
+        }
     }
 
     private mutating func interruption() throws(ByteError) -> Interruption {

@@ -1,3 +1,4 @@
+public import Enforcement
 public import PluginAPI
 public import SessionManager
 
@@ -7,38 +8,52 @@ public struct StateRecord: Sendable {
     public struct Entry: Sendable {
         /// Its state in the rules; all the rest belongs to the daemon.
         public var session: Memory.Member
-        /// The owner's unique name on the bus; empty for a session that the daemon created (``isAdopted``).
-        public var owner: String
-        /// The owner's process; 0: not known.
-        public var ownerProcess: UInt32
-        /// The owner's user; the highest number: not known.
-        public var ownerUser: UInt32
-        /// When the owner's process started, in the kernel's ticks since it booted; 0: not known. With the name and the
-        /// process: this owner and no other.
-        public var ownerStart: UInt64
+        public var owner: Owner
+
+        public init(session: Memory.Member, owner: Owner) {
+            self.session = session
+            self.owner = owner
+        }
+    }
+
+    /// Whose session it is.
+    public enum Owner: Sendable, Hashable {
+        case client(Client)
+        /// A program that was adopted. `start`: when its process started, in the kernel's ticks since it booted; 0: not
+        /// known, or it is not known by its process.
+        case adopted(Program.Key, start: UInt64)
+    }
+
+    /// The client that owns a session.
+    public struct Client: Sendable, Hashable {
+        /// Its unique name on the bus.
+        public var name: String
+        /// Its process; 0: not known.
+        public var process: UInt32
+        /// Its user; the highest number: not known.
+        public var user: UInt32
+        /// When its process started, in the kernel's ticks since it booted; 0: not known. With the name and the process:
+        /// this client and no other.
+        public var start: UInt64
         /// The process whose streams belong to the session.
-        public var processID: UInt32
-        /// When that process started, if it is not the owner's; else 0.
-        public var processStart: UInt64
+        public var actingProcess: UInt32
+        /// When that process started, if it is not the client's; else 0.
+        public var actingStart: UInt64
         /// Empty: none.
         public var desktopEntry: String
         /// Whether the client ducks its own sound when it gets the signal.
         public var lowersItself: Bool
 
-        /// Whether the daemon created the session for an adopted program.
-        public var isAdopted: Bool { owner.isEmpty }
-
         public init(
-            session: Memory.Member, owner: String, ownerProcess: UInt32, ownerUser: UInt32, ownerStart: UInt64,
-            processID: UInt32, processStart: UInt64 = 0, desktopEntry: String, lowersItself: Bool = false
+            name: String, process: UInt32, user: UInt32, start: UInt64, actingProcess: UInt32, actingStart: UInt64 = 0,
+            desktopEntry: String, lowersItself: Bool = false
         ) {
-            self.session = session
-            self.owner = owner
-            self.ownerProcess = ownerProcess
-            self.ownerUser = ownerUser
-            self.ownerStart = ownerStart
-            self.processID = processID
-            self.processStart = processStart
+            self.name = name
+            self.process = process
+            self.user = user
+            self.start = start
+            self.actingProcess = actingProcess
+            self.actingStart = actingStart
             self.desktopEntry = desktopEntry
             self.lowersItself = lowersItself
         }

@@ -1,3 +1,4 @@
+public import Enforcement
 public import PluginAPI
 
 /// How streams, and the server's remembered values, were before the daemon changed them.
@@ -12,27 +13,19 @@ public struct StreamRecord: Sendable, Hashable {
         public var process: UInt32?
         /// As ``AudioStream/memoryName``.
         public var memoryName: String?
-        /// The values to restore.
-        public var base: StreamBase
-        /// Whether its client played on after it was interrupted. It stays silent until it is stopped.
-        public var ignoresInterruption: Bool
+        public var kept: KeptStream
 
-        public init(instance: UInt32, _ stream: AudioStream, base: StreamBase, ignoresInterruption: Bool = false) {
+        public init(instance: UInt32, _ stream: AudioStream, _ kept: KeptStream) {
             self.init(
-                instance: instance, id: stream.id, process: stream.processID, memoryName: stream.memoryName, base: base,
-                ignoresInterruption: ignoresInterruption)
+                instance: instance, id: stream.id, process: stream.processID, memoryName: stream.memoryName, kept: kept)
         }
 
-        init(
-            instance: UInt32, id: AudioStream.ID, process: UInt32?, memoryName: String?, base: StreamBase,
-            ignoresInterruption: Bool
-        ) {
-            self.ignoresInterruption = ignoresInterruption
+        init(instance: UInt32, id: AudioStream.ID, process: UInt32?, memoryName: String?, kept: KeptStream) {
             self.instance = instance
             self.id = id
             self.process = process
             self.memoryName = memoryName
-            self.base = base
+            self.kept = kept
         }
     }
 
@@ -91,8 +84,8 @@ extension ByteWriter {
             writer.integer(entry.id.number)
             writer.optional(entry.process) { $0.integer($1) }
             writer.optional(entry.memoryName) { $0.string($1) }
-            writer.base(entry.base)
-            writer.bool(entry.ignoresInterruption)
+            writer.base(entry.kept.base)
+            writer.bool(entry.kept.ignoresInterruption)
         }
         entries(record.memories) { writer, memory in
             writer.string(memory.name)
@@ -125,7 +118,7 @@ extension ByteReader {
                 instance: instance, id: AudioStream.ID(direction, try reader.integer()),
                 process: try reader.optional { reader throws(ByteError) in try reader.integer(UInt32.self) },
                 memoryName: try reader.optional { reader throws(ByteError) in try reader.string() },
-                base: try reader.base(), ignoresInterruption: try reader.bool())
+                kept: KeptStream(base: try reader.base(), ignoresInterruption: try reader.bool()))
         }
         record.memories = try entries { reader throws(ByteError) in
             let name = try reader.string()

@@ -12,30 +12,20 @@ import State
 extension Daemon {
     /// Exports the session that was created for a program.
     func addAdopted(_ id: SessionID, _ member: Member, _ decision: Decision) {
-        guard member.adopted != nil, case .create(let new) = decision.event else { return }
-        let client = Client(
-            id: new.client, name: "", credentials: Credentials(processID: member.process, userID: geteuid()),
-            startTime: Process(id: member.process).startTime ?? 0)
-        export(Record(object: SessionObject(id, self, on: connection.objects), client: client), id)
+        guard member.adopted != nil else { return }
+        export(record(of: id, start: Process(id: member.process).startTime), id)
         save(decision)
     }
 
     /// Takes over a session of an earlier daemon. It is closed if its program is gone.
-    func readopt(_ entry: StateRecord.Entry) {
-        let client = Client(
-            id: entry.session.new.client, name: "",
-            credentials: Credentials(processID: entry.ownerProcess, userID: entry.ownerUser),
-            startTime: entry.ownerStart)
-        reserve(client.id)
-        let key: Program.Key =
-            if entry.processID != 0 { .process(entry.processID) } else if !entry.desktopEntry.isEmpty {
-                .sandbox(entry.desktopEntry)
-            } else { .name(entry.session.new.name) }
-        let adopted = AdoptedProgram(
-            program: key,
-            role: Settings.Role(entry.session.new.configuration, sessionClass: entry.session.new.sessionClass),
-            isGuess: !entry.session.new.evidence.isEmpty)
-        let id = entry.session.id
-        add(Record(object: SessionObject(id, self, on: connection.objects), client: client), Member(adopted), id)
+    func readopt(_ session: Memory.Member, _ program: Program.Key, start: UInt64?) {
+        reserve(session.new.client)
+        let role = Settings.Role(session.new.configuration, sessionClass: session.new.sessionClass)
+        let adopted = AdoptedProgram(program: program, role: role, isGuess: !session.new.evidence.isEmpty)
+        add(record(of: session.id, start: start), Member(adopted), session.id)
+    }
+
+    private func record(of id: SessionID, start: UInt64?) -> Record {
+        Record(object: SessionObject(id, self, on: connection.objects), owner: .adopted(start: start))
     }
 }

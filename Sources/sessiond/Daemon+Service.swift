@@ -43,7 +43,7 @@ extension Daemon: SessionService {
                     configuration: request.configuration, notifiesOnExit: request.notifiesOnExit)))
         guard let id = decision.created else { preconditionFailure("a create that is not refused creates") }
         client.sessionCount += 1
-        var record = Record(object: SessionObject(id, self, on: connection.objects), client: client)
+        var record = Record(object: SessionObject(id, self, on: connection.objects), owner: .client(client))
         var member = Member(
             process: processID, user: client.credentials.userID, desktopEntry: request.desktopEntry,
             lowersItself: request.lowersItself)
@@ -114,7 +114,7 @@ extension Daemon: SessionService {
     /// One user must not use up all sessions.
     private func requireRoom(for client: Client) throws(SessionError) {
         guard bus.isSystem, !callers.isTrusted(client.credentials) else { return }
-        let own = records.values.count { $0.client.credentials.userID == client.credentials.userID }
+        let own = records.values.count { $0.owner.client?.credentials.userID == client.credentials.userID }
         guard own < max(1, settings.limits.sessions / 4) else {
             throw SessionError(
                 .resourceNotAvailable, "your user has \(own) sessions, a quarter of the limit; close some")
@@ -128,11 +128,7 @@ extension Daemon: SessionService {
     }
 
     /// The connection that may call its methods. For an adopted session, this is the daemon's own connection.
-    private func owner(of record: Record) -> String {
-        isAdopted(record.object.id) ? connection.uniqueName : record.client.name
-    }
-
-    func isAdopted(_ id: SessionID) -> Bool { decider.members[id]?.adopted != nil }
+    private func owner(of record: Record) -> String { record.owner.client?.name ?? connection.uniqueName }
 
     func authorize(_ id: SessionID, caller: String) throws(SessionError) {
         let owner = owner(of: try record(of: id))

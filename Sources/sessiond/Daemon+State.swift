@@ -1,5 +1,6 @@
 import DBus
 import Decider
+import Enforcement
 import EventLoop
 import Logging
 import MediaControl
@@ -102,8 +103,9 @@ extension Daemon {
         for client in gone { submit(.event(.clientVanished(client.id))) }
         // The program has ended, and another one may have its number.
         for (id, member) in decider.members.sorted(by: { $0.key < $1.key })
-        where member.adopted != nil && member.process != 0 {
-            if Process(id: member.process).startTime != records[id]?.client.startTime { submit(.event(.close(id))) }
+        where member.process != 0 {
+            guard case .adopted(let start) = records[id]?.owner else { continue }
+            if Process(id: member.process).startTime != start { submit(.event(.close(id))) }
         }
         for client in clients.values { confirm(client) }
         submit(.event(.timePassed))
@@ -120,40 +122,51 @@ extension Daemon {
         guard let session = arbiter.member(id), let record = records[id], let member = decider.members[id] else {
             return nil
         }
-        return StateRecord.Entry(
-            session: session, owner: record.client.name, ownerProcess: record.client.credentials.processID ?? 0,
-            ownerUser: record.client.credentials.userID ?? .max, ownerStart: record.client.startTime,
-            processID: member.process, processStart: record.acting?.startTime ?? 0,
-            desktopEntry: member.desktopEntry, lowersItself: member.lowersItself)
+        switch (record.owner, member.adopted) {
+        case (.client(let client), _):
+            let saved = StateRecord.Client(
+                name: client.name, process: client.credentials.processID ?? 0,
+                user: client.credentials.userID ?? .max, start: client.startTime, actingProcess: member.process,
+                actingStart: record.acting?.startTime ?? 0, desktopEntry: member.desktopEntry,
+                lowersItself: member.lowersItself)
+            return StateRecord.Entry(session: session, owner: .client(saved))
+        case (.adopted(let start), let adopted?):
+            return StateRecord.Entry(session: session, owner: .adopted(adopted.program, start: start ?? 0))
+        case (.adopted, nil): return nil
+        }
     }
 
     private func revive(_ entry: StateRecord.Entry) {
-        // An adopted program: it is searched among the streams.
-        if entry.isAdopted { return readopt(entry) }
+        switch entry.owner {
+        case .client(let saved): revive(entry.session, of: saved)
+        case .adopted(let program, let start): readopt(entry.session, program, start: start == 0 ? nil : start)
+        }
+    }
+
+    private func revive(_ session: Memory.Member, of saved: StateRecord.Client) {
         let client =
-            clients[entry.owner]
+            clients[saved.name]
             ?? Client(
-                id: entry.session.new.client, name: entry.owner,
-                credentials: Credentials(processID: entry.ownerProcess, userID: entry.ownerUser),
-                startTime: entry.ownerStart)
-        if clients[entry.owner] == nil {
-            clients[entry.owner] = client
+                id: session.new.client, name: saved.name,
+                credentials: Credentials(processID: saved.process, userID: saved.user), startTime: saved.start)
+        if clients[saved.name] == nil {
+            clients[saved.name] = client
             reserve(client.id)
         }
         client.sessionCount += 1
-        var record = Record(object: SessionObject(entry.session.id, self, on: connection.objects), client: client)
+        var record = Record(object: SessionObject(session.id, self, on: connection.objects), owner: .client(client))
         var member = Member(
-            process: entry.processID, user: entry.ownerUser, desktopEntry: entry.desktopEntry,
-            lowersItself: entry.lowersItself)
-        if entry.processStart != 0 {
-            let acting = acting(entry.processID, for: entry.session.id)
-            if acting.startTime == entry.processStart, acting.watch != nil {
+            process: saved.actingProcess, user: saved.user, desktopEntry: saved.desktopEntry,
+            lowersItself: saved.lowersItself)
+        if saved.actingStart != 0 {
+            let acting = acting(saved.actingProcess, for: session.id)
+            if acting.startTime == saved.actingStart, acting.watch != nil {
                 record.acting = acting
             } else {
                 member.process = 0
             }
         }
-        add(record, member, entry.session.id)
+        add(record, member, session.id)
     }
 
     /// Watches a client again, and checks that it is the one that was stored.

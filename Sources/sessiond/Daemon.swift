@@ -16,9 +16,18 @@ final class Daemon {
     /// The data of a session that no decision needs.
     struct Record {
         let object: SessionObject
-        let client: Client
+        let owner: Owner
         /// Set if another process than the client plays for the session.
         var acting: ActingProcess?
+    }
+
+    /// Whose session it is.
+    enum Owner {
+        case client(Client)
+        /// A program that was adopted. `start`: when its process started; nil: unknown, or it is not known by its process.
+        case adopted(start: UInt64?)
+
+        var client: Client? { if case .client(let client) = self { client } else { nil } }
     }
 
     let loop: EventLoop
@@ -98,7 +107,9 @@ final class Daemon {
         let plugins = PluginSupervisor(
             loop: loop, connection: connection, to: bus, callers: callers, openFiles: pluginsMayOpen, log: log
         ) { [unowned self] client in
-            records.contains { $1.client.name == client && (arbiter.session($0)?.state ?? .inactive) != .inactive }
+            records.contains {
+                $1.owner.client?.name == client && (arbiter.session($0)?.state ?? .inactive) != .inactive
+            }
         }
         self.plugins = plugins
         let pluginsObject = PluginsObject(plugins, on: connection.objects)
@@ -358,10 +369,11 @@ final class Daemon {
     private func forget(_ id: SessionID) {
         guard let record = records.removeValue(forKey: id) else { return }
         record.object.remove()
-        record.client.sessionCount -= 1
-        if record.client.sessionCount == 0 {
-            record.client.watch = nil
-            clients[record.client.name] = nil
+        guard let client = record.owner.client else { return }
+        client.sessionCount -= 1
+        if client.sessionCount == 0 {
+            client.watch = nil
+            clients[client.name] = nil
         }
     }
 }

@@ -9,6 +9,8 @@ struct ProgramReader {
     private var privileges = Settings().privileges
     /// Whether programs of several users play here.
     private let isSystem: Bool
+    /// The most bytes of a name that stands for a program, because it is also stored.
+    private static let longestName = 255
 
     init(isSystem: Bool) { self.isSystem = isSystem }
 
@@ -44,7 +46,9 @@ struct ProgramReader {
             if let name = stream.properties[key] { names.insert(name) }
         }
         guard portal == nil, let process = process(of: stream) else {
-            let key = portal.map { Program.Key.sandbox($0) } ?? .name(stream.applicationName)
+            let key =
+                portal.map { Program.Key.sandbox($0) }
+                ?? .name(stream.applicationName.prefix(bytes: ProgramReader.longestName))
             if let portal { names.insert(portal) }
             let mayCall = admits(privileges.call, portal)
             return StreamFacts(

@@ -47,8 +47,7 @@ final class StreamLedger {
             guard let stream = snapshot.streams.first(where: { $0.id == entry.id }),
                 stream.processID == entry.process, stream.memoryName == entry.memoryName
             else { continue }
-            let kept = KeptStream(base: entry.base, ignoresInterruption: entry.ignoresInterruption)
-            found.append((stream, kept))
+            found.append((stream, entry.kept))
         }
         if !contents.isEmpty { repair() }
         return found
@@ -79,11 +78,9 @@ final class StreamLedger {
         var entries: [StreamRecord.Entry] = []
         var unknown: Set<String> = []
         for stream in snapshot.streams {
-            guard let state = kept[stream.id] else { continue }
-            let base = state.base
-            entries.append(
-                StreamRecord.Entry(
-                    instance: snapshot.instance, stream, base: base, ignoresInterruption: state.ignoresInterruption))
+            guard let stored = kept[stream.id] else { continue }
+            let base = stored.base
+            entries.append(StreamRecord.Entry(instance: snapshot.instance, stream, stored))
             guard let name = stream.memoryName else { continue }
             written.remove(name)
             if let place = contents.memories.firstIndex(where: { $0.name == name }) {
@@ -108,7 +105,7 @@ final class StreamLedger {
                 contents.memories.append(
                     StreamRecord.Memory(
                         name: name, original: memory.first { $0.name == name },
-                        bases: entries.filter { $0.memoryName == name }.map(\.base)))
+                        bases: entries.filter { $0.memoryName == name }.map(\.kept.base)))
             }
             backend.watchesMemory = !contents.memories.isEmpty
             completion(journal.write(contents))

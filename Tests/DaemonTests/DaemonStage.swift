@@ -2,6 +2,7 @@ import DBus
 import EventLoop
 import PluginAPI
 import SessionBus
+import State
 import TestSupport
 
 /// The real daemon on a private bus, without a sound server unless one is given.
@@ -108,6 +109,17 @@ final class DaemonStage {
     func start(_ more: [String] = [], crash: String? = nil) throws -> Child {
         let armed = environment.merging(crash.map { ["SESSIOND_CRASH": $0] } ?? [:]) { $1 }
         return try Child(try builtProduct(named: "sessiond"), arguments + more, environment: armed)
+    }
+}
+
+extension StateRecord.Entry {
+    /// The client that owns the session.
+    var client: StateRecord.Client {
+        get {
+            guard case .client(let client) = owner else { preconditionFailure("an adopted program") }
+            return client
+        }
+        set { owner = .client(newValue) }
     }
 }
 

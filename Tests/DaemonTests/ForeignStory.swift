@@ -1,4 +1,5 @@
 import DBus
+import Enforcement
 import Foundation
 import PluginAPI
 import State
@@ -116,7 +117,7 @@ extension ForeignCrashTests {
             guard let file, let bytes = FileManager.default.contents(atPath: stage.stateFolder + "/" + file),
                 let record = StreamRecord(Array(bytes))
             else { return [] }
-            return Set(record.entries.flatMap { $0.base.volume.map(Int.init) })
+            return Set(record.entries.flatMap { $0.kept.base.volume.map(Int.init) })
         }
 
         /// Ends the daemon by SIGTERM. It may crash while it ends; the next daemon continues.

@@ -286,7 +286,7 @@ import Testing
         let file = URL(fileURLWithPath: stage.stateFolder + "/" + name)
         let state = try #require(StateLog([UInt8](Data(contentsOf: file)))?.summary)
         var entries = state.entries
-        entries[1].ownerStart += 1
+        entries[1].client.start += 1
         var core = state.core
         core.members = []
         let record = StateRecord(core: core, changed: entries, closed: [], told: [])

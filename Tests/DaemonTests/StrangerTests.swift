@@ -247,7 +247,7 @@ import Testing
         try stage.rewriteState { _ in }
         #expect(try stage.property("ProcessId", of: path).uint32Value == UInt32(acting.processID))
         // Now the process id seems to belong to another process.
-        try stage.rewriteState { entries in for index in entries.indices { entries[index].processStart += 1 } }
+        try stage.rewriteState { entries in for index in entries.indices { entries[index].client.actingStart += 1 } }
         #expect(try stage.property("ProcessId", of: path).uint32Value == 0)
         let other = try client.session("Other", more: [("pid", .uint32(UInt32(acting.processID)))])
         acting.kill()
@@ -291,7 +291,7 @@ import Testing
         try stage.rewriteState { entries in
             for index in entries.indices where entries[index].session.new.name == "Call" {
                 entries[index].session.state = .interrupted
-                entries[index].owner = "no name 'of' anybody"
+                entries[index].client.name = "no name 'of' anybody"
             }
         }
         #expect(stage.daemon.line { $0.contains("invalid sessions") } != nil)

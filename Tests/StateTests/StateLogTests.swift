@@ -1,3 +1,4 @@
+import Enforcement
 import PluginAPI
 import SessionManager
 import State
@@ -88,9 +89,15 @@ import Testing
         private func entry(_ id: SessionID) -> StateRecord.Entry? { core.member(id).map(Story.entry) }
 
         static func entry(_ member: Memory.Member) -> StateRecord.Entry {
-            StateRecord.Entry(
-                session: member, owner: ":1.\(member.new.client.number)", ownerProcess: 7, ownerUser: 1000,
-                ownerStart: 99, processID: 8, desktopEntry: "org.example.App")
+            let keys: [Program.Key] = [.process(7), .sandbox("org.example.App"), .name("")]
+            let number = member.id.number % 4
+            if number > 0 {
+                return StateRecord.Entry(session: member, owner: .adopted(keys[Int(number) - 1], start: 99))
+            }
+            let client = StateRecord.Client(
+                name: ":1.\(member.new.client.number)", process: 7, user: 1000, start: 99, actingProcess: 8,
+                desktopEntry: "org.example.App")
+            return StateRecord.Entry(session: member, owner: .client(client))
         }
 
         static let interruption = Interruption(
@@ -182,7 +189,7 @@ import Testing
             story.handle(.activate(SessionID(client)))
         }
         var entries = [1, 2, 3].compactMap { story.core.member(SessionID($0)) }.map(Story.entry)
-        entries[1].desktopEntry = "Broken session"
+        entries[1].owner = .adopted(.sandbox("Broken session"), start: 0)
         let notice = Notice.began(SessionID(1), .default, by: SessionID(2), byName: "Broken notice")
         let paused = StateRecord.PausedPlayer(
             name: ":1.7", trackID: "", url: "", title: "whole", since: 1, isSeen: true)
@@ -276,9 +283,9 @@ import Testing
             at: Instant(microseconds: 1))
         let id = try #require(first.created)
         _ = core.handle(.activate(id), at: Instant(microseconds: 2))
-        let entry = StateRecord.Entry(
-            session: try #require(core.member(id)), owner: ":1.10", ownerProcess: 1, ownerUser: 1, ownerStart: 1,
-            processID: 1, desktopEntry: "")
+        let client = StateRecord.Client(
+            name: ":1.10", process: 1, user: 1, start: 1, actingProcess: 1, desktopEntry: "")
+        let entry = StateRecord.Entry(session: try #require(core.member(id)), owner: .client(client))
         let record = StateRecord(core: core.memoryOfNobody, changed: [entry], closed: [], told: [])
         #expect(StateLog.bytes(of: record).count < 300)
         print("a record of one session: \(StateLog.bytes(of: record).count) bytes")
