@@ -64,6 +64,10 @@ final class PluginSupervisor: PluginService {
     var onStateChanged: ((_ id: String, _ state: String, _ message: String) -> Void)?
     /// Seconds that a plugin may take to exit.
     private static let endTime = 5.0
+    /// The process groups whose first process has ended, with the time of the next check whether others are left.
+    private var groups: [pid_t: Timer] = [:]
+    /// Seconds between two checks.
+    private static let pollTime = 0.05
 
     init(
         loop: EventLoop, connection: Connection, to bus: BusAddress, callers: Callers, openFiles: OpenFiles?,
@@ -302,26 +306,53 @@ final class PluginSupervisor: PluginService {
         instance.deadline = deadline
     }
 
-    /// Sends a signal to the process and to all that it has started in its process group: if a script runs the program,
-    /// the process is the script.
-    private func signal(_ process: pid_t, _ signal: Int32) { kill(-process, signal) }
+    /// Sends a signal to a process that is not reaped yet, and to all that it has started in its process group: if a script
+    /// runs the program, the process is the script.
+    private func signal(_ process: pid_t, _ signal: Int32) {
+        kill(-process, signal)
+        // It may have joined another group.
+        if getpgid(process) != process { kill(process, signal) }
+    }
+
+    /// Calls `done` when no process of that group is left, whose first process has ended: at once, unless a script has
+    /// started others. After ``endTime`` seconds they are killed.
+    private func awaitEnd(of group: pid_t, since start: UInt64, _ done: @escaping () -> Void) {
+        let isLate = MonotonicClock.now() &- start > UInt64(PluginSupervisor.endTime * 1_000_000)
+        if isLate { kill(-group, SIGKILL) }
+        // A process that nobody reaps stays in its group, so this ends after SIGKILL in any case.
+        guard !isLate, kill(-group, 0) == 0 else {
+            groups[group] = nil
+            return done()
+        }
+        let timer = Timer(on: loop) { [unowned self] in awaitEnd(of: group, since: start, done) }
+        timer.arm(after: PluginSupervisor.pollTime)
+        groups[group] = timer
+    }
 
     private func reap() {
         for instance in instances.values {
             guard let process = instance.process, let change = ChildChange.next(of: process), change.isEnd
             else { continue }
-            // The programs of a script end with it: they would not be watched any more.
-            signal(process, SIGTERM)
+            let now = MonotonicClock.now()
             instance.process = nil
             instance.deadline = nil
+            if instance.state != .stopping {
+                // The programs of a script end with it: they would not be watched any more.
+                kill(-process, SIGTERM)
+                awaitEnd(of: process, since: now) {}
+            }
             switch change {
             case _ where instance.state == .stopping:
                 // A crash before it could exit is a crash.
                 if case .killed(let signal) = change, signal != SIGTERM, signal != SIGKILL {
-                    instance.crashes.append(MonotonicClock.now())
+                    instance.crashes.append(now)
                 }
-                set(instance, .stopped)
-                startAgain(instance)
+                // The programs of a script have got the same signal, and may need longer.
+                awaitEnd(of: process, since: now) { [weak self, weak instance] in
+                    guard let self, let instance else { return }
+                    set(instance, .stopped)
+                    startAgain(instance)
+                }
             case .exited(0):
                 set(instance, .stopped)
                 answer(instance, .failure(failure(instance, "exited")))

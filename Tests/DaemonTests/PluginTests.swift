@@ -317,6 +317,34 @@ import Testing
         #expect(eventually { kill(program, 0) == -1 })
     }
 
+    @Test func programOfAScriptDoesNotEnd_isKilledBeforeThePluginIsStopped() throws {
+        let folder = try PrivateFolder()
+        let manifest = try PluginTests.library("script", in: folder)
+        let script = try folder.file(
+            "script",
+            """
+            #!/bin/sh
+            sh -c 'trap "" TERM; while :; do sleep 0.1; done' &
+            echo $! >\(folder.path)/deaf
+            \(folder.path)/library "$@"
+            true
+
+            """)
+        chmod(script, 0o755)
+        let home = try Home([manifest.replacing("Exec=\(folder.path)/library", with: "Exec=\(script)")])
+        let user = try home.daemon.client()
+        let place = try home.open("library", "script:x", on: user.connection)
+        let first = try home.process(of: place.0)
+        let deaf = try #require(Int32(String(contentsOfFile: folder.path + "/deaf", encoding: .utf8).dropLast()))
+        user.connection.close()
+        #expect(try eventually { try home.field("state", of: "script") == "stopping" })
+        #expect(kill(deaf, 0) == 0)
+        // This waits for the end of the first one.
+        let second = try home.open("library", "script:x", on: home.daemon.observer)
+        #expect(eventually { kill(deaf, 0) == -1 })
+        #expect(try home.process(of: second.0) != first)
+    }
+
     @Test func programIsMissing_pluginIsListedAsStopped() throws {
         let folder = try PrivateFolder()
         let manifest = try PluginTests.library("gone", in: folder)
