@@ -128,7 +128,7 @@ public struct Enforcement: Sendable {
 
     // MARK: Sessions of streams
 
-    /// The sessions of each stream: clients' sessions by the table of evidence, else the adopted one.
+    /// The sessions of each stream: clients' sessions by ``StreamOwnership``, else the adopted one.
     public func owners(_ facts: Facts) -> [AudioStream.ID: [SessionID]] {
         let clients = facts.sessions.filter { $0.kind == .client }
         var adopted: [AdoptedProgram: SessionID] = [:]
@@ -177,7 +177,10 @@ public struct Enforcement: Sendable {
         var isRestart = false
         if let former {
             if let step = changed(from: former, facts, clients) { return [step] }
-            if case .earlierDaemon = former { isRestart = true }
+            if case .earlierDaemon = former {
+                isRestart = true
+                busy = programs(of: facts.streams.filter { playing.contains($0.stream.id) })
+            }
             self.former = nil
         }
         var present: Set<AdoptedProgram> = []
@@ -235,10 +238,15 @@ public struct Enforcement: Sendable {
         if steps.isEmpty {
             let streams = facts.streams.filter { !$0.stream.isCorked }
             playing = Set(streams.map(\.stream.id))
-            busy = Set(streams.filter { $0.stream.direction == .playback }.compactMap(\.program?.key))
+            busy = programs(of: streams)
             tried = []
         }
         return steps
+    }
+
+    /// The programs of those streams that play.
+    private func programs(of streams: [StreamFacts]) -> Set<Program.Key> {
+        Set(streams.filter { $0.stream.direction == .playback }.compactMap(\.program?.key))
     }
 
     private mutating func noteBeginnings(_ facts: Facts, at now: UInt64) {
@@ -474,9 +482,9 @@ public struct Enforcement: Sendable {
     public mutating func takeOver(_ stream: AudioStream, _ kept: KeptStream, isNew: Bool) {
         controls[stream.id] = StreamControl(stream, found: kept.base, isNew: isNew)
         if kept.ignoresInterruption { ignoring.insert(stream.id) }
-        // It played before it was silenced, at an unknown time: the user has not started it now.
-        if !isNew, stream.isHeld || stream.isMuted && !kept.base.isMuted {
-            began[stream.id] = (0, nil)
+        // It played before it was silenced: the user has not started it now.
+        if !isNew, let time = kept.began, stream.isHeld || stream.isMuted && !kept.base.isMuted {
+            began[stream.id] = (time, nil)
             playing.insert(stream.id)
         }
     }
@@ -500,7 +508,8 @@ public struct Enforcement: Sendable {
     public var kept: [AudioStream.ID: KeptStream] {
         var kept: [AudioStream.ID: KeptStream] = [:]
         for (id, control) in controls {
-            kept[id] = KeptStream(base: control.base, ignoresInterruption: ignoring.contains(id))
+            kept[id] = KeptStream(
+                base: control.base, ignoresInterruption: ignoring.contains(id), began: began[id]?.time)
         }
         return kept
     }
@@ -518,9 +527,12 @@ public struct KeptStream: Sendable, Hashable {
     /// Whether it belongs to a client that played on after it was interrupted: it stays silent until the user or the
     /// program stops it, also when the interruption is over.
     public var ignoresInterruption: Bool
+    /// Since when it plays, in microseconds on the monotonic clock; nil: it was not seen playing.
+    public var began: UInt64?
 
-    public init(base: StreamBase, ignoresInterruption: Bool = false) {
+    public init(base: StreamBase, ignoresInterruption: Bool = false, began: UInt64? = nil) {
         self.base = base
         self.ignoresInterruption = ignoresInterruption
+        self.began = began
     }
 }

@@ -86,6 +86,7 @@ extension ByteWriter {
             writer.optional(entry.memoryName) { $0.string($1) }
             writer.base(entry.kept.base)
             writer.bool(entry.kept.ignoresInterruption)
+            writer.optional(entry.kept.began) { $0.integer($1) }
         }
         entries(record.memories) { writer, memory in
             writer.string(memory.name)
@@ -118,7 +119,9 @@ extension ByteReader {
                 instance: instance, id: AudioStream.ID(direction, try reader.integer()),
                 process: try reader.optional { reader throws(ByteError) in try reader.integer(UInt32.self) },
                 memoryName: try reader.optional { reader throws(ByteError) in try reader.string() },
-                kept: KeptStream(base: try reader.base(), ignoresInterruption: try reader.bool()))
+                kept: KeptStream(
+                    base: try reader.base(), ignoresInterruption: try reader.bool(),
+                    began: try reader.optional { reader throws(ByteError) in try reader.integer(UInt64.self) }))
         }
         record.memories = try entries { reader throws(ByteError) in
             let name = try reader.string()

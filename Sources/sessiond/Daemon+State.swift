@@ -105,7 +105,7 @@ extension Daemon {
         for (id, member) in decider.members.sorted(by: { $0.key < $1.key })
         where member.process != 0 {
             guard case .adopted(let start) = records[id]?.owner else { continue }
-            if Process(id: member.process).startTime != start { submit(.event(.close(id))) }
+            if start == nil || Process(id: member.process).startTime != start { submit(.event(.close(id))) }
         }
         for client in clients.values { confirm(client) }
         submit(.event(.timePassed))

@@ -399,24 +399,26 @@ import Testing
         #expect(!stage.streams[0].isHeld && stage.enforcement.kept.isEmpty)
     }
 
-    /// An adopted program that an earlier daemon has silenced was not started by the user now.
-    @Test func silencedProgram_isNotStartedByTheNextDaemon() throws {
+    /// An adopted program that an earlier daemon has silenced was not started by the user now. After the call, one that
+    /// played before it is heard again; one that began during it only if it interrupts no other session.
+    @Test(arguments: [5, 10] as [UInt64], [false, true])
+    func silencedProgram_isNotStartedByTheNextDaemon(began: UInt64, isFree: Bool) throws {
         for state in [SessionState.inactive, .interrupted] {
             var stage = Stage()
-            stage.streams = [Self.stream(1, of: 70)]
+            // The other stream is a sound of the same program, from the time without a daemon.
+            stage.streams = [Self.stream(1, of: 70)] + (state == .interrupted ? [Self.stream(2, of: 70)] : [])
             stage.streams[0].isHeld = true
             stage.sessions = [
                 try Self.session(1, Self.adopted(70), process: 70, state, isFree: state == .interrupted),
                 try Self.session(2, .client, process: 80, .active, since: 9, class: .call),
             ]
             let base = StreamBase(volume: [65_536], isMuted: false, deviceName: nil)
-            stage.enforcement.takeOver(stage.streams[0], KeptStream(base: base), isNew: false)
+            stage.enforcement.takeOver(stage.streams[0], KeptStream(base: base, began: began), isNew: false)
             #expect(stage.enforcement.steps(stage.facts, at: stage.now).isEmpty, "\(state)")
-            // After the call, it plays if it interrupts no other session.
             stage.sessions[1] = try Self.session(2, .client, process: 80, .inactive, class: .call)
-            stage.sessions[0] = try Self.session(1, Self.adopted(70), process: 70, state, isFree: true)
+            stage.sessions[0] = try Self.session(1, Self.adopted(70), process: 70, state, isFree: isFree)
             let isActivated = stage.enforcement.steps(stage.facts, at: stage.now) == [.activate(SessionID(1))]
-            #expect(isActivated == (state == .inactive), "\(state)")
+            #expect(isActivated == (state == .inactive && (isFree || began < 9)), "\(state)")
         }
     }
 
