@@ -34,6 +34,8 @@ final class Item {
     var knownDuration: Int?
 
     private(set) var playhead: Playhead
+    /// How many seeks were sent.
+    private var seeks = 0
     private lazy var buffering = Buffering(on: loop) { [unowned self] in networkTakesTooLong() }
     lazy var crossed = Timer(on: loop) { [unowned self] in lookAtCrossing() }
     /// The next item cannot follow without a gap.
@@ -235,6 +237,7 @@ final class Item {
     }
 
     private func send(_ flags: UInt32, to time: GstClockTime) -> Bool {
+        seeks += 1
         let flags = flags | (playhead.manner.isSegmented ? GST_SEEK_FLAG_SEGMENT.rawValue : 0)
         let seek = { [element = pipeline.element, rate] in
             gst_element_seek(
@@ -243,16 +246,17 @@ final class Item {
         }
         return pipeline.perform(
             seek,
-            late: { [element = pipeline.element] isSent in
+            late: { [element = pipeline.element, refusal] isSent in
                 guard !isSent else { return }
                 let origin = UnsafeMutableRawPointer(element).assumingMemoryBound(to: GstObject.self)
-                let structure = gst_structure_new_empty(Item.refusedSeek)
+                let structure = gst_structure_new_empty(refusal)
                 gst_element_post_message(element, gst_message_new_application(origin, structure))
             }) ?? true
     }
 
-    /// Posted on the bus if the seek was refused after the loop stopped waiting for it.
-    private static let refusedSeek = "seek-refused"
+    /// Posted on the bus if the last seek was refused after the loop stopped waiting for it. Each seek has another name, so
+    /// that a refusal is not taken for that of a later seek.
+    private var refusal: String { "seek-refused-\(seeks)" }
 
     private func take(_ message: UnsafeMutablePointer<GstMessage>) {
         if succession.take(message, after: chain) { return }
@@ -276,7 +280,7 @@ final class Item {
         case GST_MESSAGE_APPLICATION:
             if Succession.isEnd(message) {
                 sourceHasEnded()
-            } else if gst_message_has_name(message, Item.refusedSeek) != 0 {
+            } else if gst_message_has_name(message, refusal) != 0 {
                 handle(.seekRefused)
             } else {
                 splice.take(message)
