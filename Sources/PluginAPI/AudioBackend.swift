@@ -97,7 +97,8 @@ public struct AudioSnapshot: Sendable, Hashable {
     /// For display: "pulseaudio 16.1", "PulseAudio (on PipeWire 0.3.65)"; empty while disconnected.
     public var serverName = ""
     /// Connected ports, oldest first: in the order in which they appeared or were chosen by the user. The last one
-    /// is the newest, and becomes the route unless a session wants another one. A Bluetooth headset's input is listed whichever profile is active.
+    /// is the newest, and becomes the route unless a session wants another one. A Bluetooth headset's input is listed
+    /// whichever profile is active.
     public var availableInputs: [Port] = []
     /// In the same order.
     public var availableOutputs: [Port] = []

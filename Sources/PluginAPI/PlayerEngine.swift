@@ -127,7 +127,8 @@ public protocol PlayerEngine: AnyObject {
 
     /// After every change of ``state``, with the new one.
     var onStateChanged: ((PlayerState) -> Void)? { get set }
-    /// The item ended after all its loops. True: it was played to its end (AVAudioPlayer's `successfully`). Not called for ``stop()``, ``pause()`` or a failure.
+    /// The item ended after all its loops. True: it was played to its end (AVAudioPlayer's `successfully`). Not called for
+    /// ``stop()``, ``pause()`` or a failure.
     var onFinished: ((Bool) -> Void)? { get set }
     /// The item cannot be played, or cannot continue; the message gives the reason and tells what to do.
     var onFailed: ((String) -> Void)? { get set }

@@ -192,7 +192,7 @@ extension Memory {
             if member.id.number == 0 || member.id.number > lastID {
                 "was never created"
             } else if max(member.activation, member.interruption?.order ?? 0) > lastOrder {
-                "has a number of order after the latest one"
+                "has an order number above the latest one"
             } else if isInterrupted != (member.interruption != nil) {
                 "is interrupted but has no interruption, or has one but is not interrupted"
             } else if !isInterrupted, !member.waitingFor.isEmpty {

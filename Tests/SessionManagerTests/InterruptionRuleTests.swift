@@ -4,7 +4,7 @@ import Testing
 
 @testable import ReferenceModel
 
-/// Rules R1 to R12, each in a short scenario.
+/// Rules R1 to R15, each in a short scenario.
 @Suite struct InterruptionRuleTests {
     /// A < B < C: three players, each interrupted by the next.
     private struct Chain {
