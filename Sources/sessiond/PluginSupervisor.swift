@@ -391,7 +391,7 @@ final class PluginSupervisor: PluginService {
         instance.idleTimer = nil
         if instance.state == .running { set(instance, .stopped) }
         // A process that was not started here leaves nothing behind.
-        if instance.process == nil, instance.crashes.isEmpty, instance.waiting.isEmpty,
+        if instance.process == nil, instance.state != .stopping, instance.crashes.isEmpty, instance.waiting.isEmpty,
             instances[instance.id] === instance
         {
             instances[instance.id] = nil
