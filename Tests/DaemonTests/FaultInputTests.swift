@@ -4,6 +4,7 @@ import Foundation
 import Fuzzing
 import PluginAPI
 import SessionBus
+import State
 import TestSupport
 import Testing
 
@@ -47,6 +48,18 @@ import Testing
                     return words.range(of: Data(folder.utf8)) != nil
                 }
         }
+    }
+
+    /// A corpus of an older format would be refused at once.
+    @Test func statesOfTheCorpus_haveSessionsOfBothKinds() throws {
+        let inputs = try corpus(of: .state, in: repository.appendingPathComponent("Fuzz/Corpus"))
+        var owners: [StateRecord.Owner] = []
+        for input in inputs {
+            owners += (StateLog(input)?.summary?.entries ?? []).map(\.owner)
+            owners += ((try? StateRecord(input[...]))?.changed ?? []).map(\.owner)
+        }
+        let clients = owners.count { if case .client = $0 { true } else { false } }
+        #expect(clients > 10 && owners.count - clients > 2, "\(clients) of \(owners.count)")
     }
 
     @Test(arguments: Decoder.allCases) func mutatedBytes_areDecodedOrRefused(decoder: Decoder) throws {
