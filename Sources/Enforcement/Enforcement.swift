@@ -113,8 +113,8 @@ public struct Enforcement: Sendable {
     /// Adopted sessions whose activation was requested in this look at the streams: if the rules refused it, they would
     /// refuse it again.
     private var tried: Set<SessionID> = []
-    /// Programs that were to be adopted and have no session, because the rules refused it, with the number of sessions: it
-    /// is requested again when there are fewer, or by changed settings.
+    /// Programs without a session whose adoption was requested, with the number of sessions at the last look. If the rules
+    /// refused it, it is requested again when there are fewer sessions, or after the settings have changed.
     private var refused: [AdoptedProgram: Int] = [:]
     var stepDeadline: UInt64?
     /// Until when the streams of a closed client session may still end; `.max`: the session exists.

@@ -192,22 +192,38 @@ import Testing
         }
     }
 
+    /// A client with an active session that plays and does not read its signals.
+    private struct DeafPlayer {
+        let stage: DaemonStage
+        let client: Foreigner
+        /// Its session.
+        let path: String
+        private let pulse: any PrivateServer
+        private let music: Child
+
+        init(_ kind: ServerKind) throws {
+            pulse = try kind.server()
+            stage = try DaemonStage(pulse: pulse, settings: "[enforcement]\ndeadline = 0.05\n")
+            #expect(stage.waitForServer())
+            music = try Child(
+                "pacat", ["--playback", "--raw", "--latency-msec=200", "--client-name=Music", "/dev/zero"],
+                environment: pulse.environment)
+            client = try stage.foreigner()
+            path = String(client.ask("create Music playback - app \(music.processID)").dropFirst(3))
+            #expect(try eventually { try sink() == "speaker" })
+            #expect(client.ask("activate \(path)") == "ok")
+        }
+
+        /// The sink of its stream; empty: it has none.
+        func sink() throws -> String { try pulse.control.streams().first?.sink ?? "" }
+    }
+
     /// A client plays on after it was interrupted, because it ignores the signal or because its process is stopped (A7,
     /// A8). The daemon silences its stream and marks the session. The call does not wait.
     @Test(arguments: ServerKind.allCases, [false, true])
     func clientPlaysOnDuringACall_isSilencedAndMarked(_ kind: ServerKind, standsStill: Bool) throws {
-        let pulse = try kind.server()
-        let stage = try DaemonStage(pulse: pulse, settings: "[enforcement]\ndeadline = 0.05\n")
-        #expect(stage.waitForServer())
-        let music = try Child(
-            "pacat", ["--playback", "--raw", "--latency-msec=200", "--client-name=Music", "/dev/zero"],
-            environment: pulse.environment)
-        func sink() throws -> String { try pulse.control.streams().first?.sink ?? "" }
-        #expect(try eventually { try sink() == "speaker" })
-        let deaf = try stage.foreigner()
-        let answer = deaf.ask("create Music playback - app \(music.processID)")
-        let path = String(answer.dropFirst(3))
-        #expect(deaf.ask("activate \(path)") == "ok")
+        let player = try DeafPlayer(kind)
+        let (stage, deaf, path) = (player.stage, player.client, player.path)
         if standsStill { deaf.process.suspend() }
         // The call comes from another connection and another process.
         let phone = try stage.client()
@@ -215,7 +231,7 @@ import Testing
             "Phone", category: "play-and-record", class: "call", more: [("pid", .uint32(UInt32(stage.bus.processID)))])
         #expect(phone.activate(call) == nil)
         #expect(try stage.property("State", of: path) == .string("interrupted"))
-        #expect(try eventually { try sink() == "sessiond.hold" })
+        #expect(try eventually { try player.sink() == "sessiond.hold" })
         #expect(try stage.property("IgnoredInterruption", of: path) == .bool(true))
         let events = try stage.manager("History", [.uint32(20)])[0].arrayValue?.compactMap(\.asProperties) ?? []
         #expect(
@@ -230,7 +246,7 @@ import Testing
         if standsStill { deaf.process.resume() }
         #expect(deaf.ask("list") == "ok 2", "the client answers again")
         #expect(deaf.ask("activate \(path)") == "ok")
-        #expect(try eventually { try sink() == "speaker" })
+        #expect(try eventually { try player.sink() == "speaker" })
         #expect(try stage.property("IgnoredInterruption", of: path) == .bool(false))
     }
 
@@ -238,29 +254,20 @@ import Testing
     @Test(arguments: ServerKind.allCases) func clientPlaysOnAfterAnInterruption_isStillSilentWithTheNextDaemon(
         _ kind: ServerKind
     ) throws {
-        let pulse = try kind.server()
-        let stage = try DaemonStage(pulse: pulse, settings: "[enforcement]\ndeadline = 0.05\n")
-        #expect(stage.waitForServer())
-        let music = try Child(
-            "pacat", ["--playback", "--raw", "--latency-msec=200", "--client-name=Music", "/dev/zero"],
-            environment: pulse.environment)
-        func sink() throws -> String { try pulse.control.streams().first?.sink ?? "" }
-        #expect(try eventually { try sink() == "speaker" })
-        let deaf = try stage.foreigner()
-        let path = String(deaf.ask("create Music playback - app \(music.processID)").dropFirst(3))
-        #expect(deaf.ask("activate \(path)") == "ok")
+        let player = try DeafPlayer(kind)
+        let (stage, deaf, path) = (player.stage, player.client, player.path)
         let other = try stage.client()
         let session = try other.session("Other", more: [("pid", .uint32(UInt32(stage.bus.processID)))])
         #expect(other.activate(session) == nil)
-        #expect(try eventually { try sink() == "sessiond.hold" })
+        #expect(try eventually { try player.sink() == "sessiond.hold" })
         #expect(other.deactivate(session) == nil)
         #expect(try stage.property("State", of: path) == .string("inactive"))
         stage.daemon.kill()
         try stage.restart()
         #expect(try eventually { try !stage.explanation("stream-silenced", of: path).isEmpty })
-        #expect(try sink() == "sessiond.hold")
+        #expect(try player.sink() == "sessiond.hold")
         #expect(deaf.ask("activate \(path)") == "ok")
-        #expect(try eventually { try sink() == "speaker" })
+        #expect(try eventually { try player.sink() == "speaker" })
     }
 
     @Test func clientNeverReads_othersAreNotDelayed() throws {

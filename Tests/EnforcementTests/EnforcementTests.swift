@@ -380,7 +380,7 @@ import Testing
         }
     }
 
-    /// Neither does the start of the next daemon.
+    /// A stream that is silent after the interruption (R2) stays silent when the next daemon starts.
     @Test func silencedSession_isStillSilentWithTheNextDaemon() throws {
         var stage = Stage()
         stage.streams = [Self.stream(1, of: 70)]
