@@ -134,17 +134,12 @@ final class FilmStage {
     /// Writes a film; how it ended.
     func export(_ path: String, _ output: String, _ options: [(String, Value)] = []) throws -> String {
         let job = try begin(path, output, options)
-        try wait { finished[job] != nil || isOver(job) }
+        try wait { finished[job] != nil }
         return try property("Error", of: job).stringValue?.split(separator: ".").last.map(String.init) ?? "done"
     }
 
     func begin(_ path: String, _ output: String, _ options: [(String, Value)] = []) throws -> String {
         try call("Export", [Self.uri(path), .string(output), .properties(options)]).first?.objectPathValue ?? ""
-    }
-
-    private func isOver(_ job: String) -> Bool {
-        guard let state = try? property("State", of: job).stringValue else { return true }
-        return ["finished", "failed", "cancelled"].contains(state)
     }
 
     func property(_ name: String, of job: String) throws -> Value {

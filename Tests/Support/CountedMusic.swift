@@ -92,26 +92,37 @@ extension Ear {
         return 2 * (real * real + imaginary * imaginary).squareRoot() / Double(max(1, samples.count))
     }
 
-    /// The position of the music, in seconds into its period. It is measured in the middle of the nearest clear
-    /// stretch, in the direction of `steps` from `place`: one with the sine at its `full` amplitude, which is neither
-    /// faded nor interrupted.
+    /// The position of the music, in seconds into its period. It is measured in the middle of the nearest steady
+    /// stretch, in the direction of `steps` from `place`: one that is clear, and from which the music goes on evenly. A server
+    /// that resumes a stream may first repeat some milliseconds, and then skip as many.
     private func position(
         _ samples: [Int16], at place: Int, _ steps: Int, _ full: Double
     ) -> (seconds: Double, place: Int)? {
         let count = Ear.stretch
-        for step in 0..<40 {
+        for step in 0..<80 {
             let start = (steps < 0 ? place - count : place) + step * steps * count / 4
-            guard start >= 0, start + count <= samples.count else { return nil }
-            let stretch = samples[start..<start + count]
-            guard full > 300, abs(sine(stretch) / full - 1) < 0.002 else { continue }
-            func ramp(_ part: ArraySlice<Int16>) -> Double {
-                part.reduce(0.0) { $0 + Double($1) } / Double(part.count) / full
-            }
-            // Where the ramp begins again, the position is unclear. The rest of the sine in each half is 0.06.
-            let halves = (ramp(stretch.prefix(count / 2)), ramp(stretch.suffix(count / 2)))
-            guard abs(ramp(stretch)) < 0.95, abs(halves.0 - halves.1) < 0.16 else { continue }
-            return ((ramp(stretch) + 1) / 2 * CountedMusic.period, start + count / 2)
+            let further = start + 2 * steps * count
+            guard min(start, further) >= 0, max(start, further) + count <= samples.count else { return nil }
+            guard let one = position(in: samples[start..<start + count], full),
+                let two = position(in: samples[further..<further + count], full),
+                abs(two - one - Double(2 * steps * count) / Ear.rate) < 0.002
+            else { continue }
+            return (one, start + count / 2)
         }
         return nil
+    }
+
+    /// The position in the middle of a clear stretch: one with the sine at its `full` amplitude, which is neither faded nor
+    /// interrupted. Nil: it is not clear.
+    private func position(in stretch: ArraySlice<Int16>, _ full: Double) -> Double? {
+        guard full > 300, abs(sine(stretch) / full - 1) < 0.002 else { return nil }
+        func ramp(_ part: ArraySlice<Int16>) -> Double {
+            part.reduce(0.0) { $0 + Double($1) } / Double(part.count) / full
+        }
+        // Where the ramp begins again, the position is unclear. The rest of the sine in each half is 0.06.
+        let count = stretch.count
+        let halves = (ramp(stretch.prefix(count / 2)), ramp(stretch.suffix(count / 2)))
+        guard abs(ramp(stretch)) < 0.95, abs(halves.0 - halves.1) < 0.16 else { return nil }
+        return (ramp(stretch) + 1) / 2 * CountedMusic.period
     }
 }
