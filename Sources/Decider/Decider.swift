@@ -243,7 +243,11 @@ public struct Decider: Sendable {
 
     /// The route follows the sessions.
     private mutating func follow(_ event: Event, hasEffects: Bool, _ view: () -> Routing.View) {
-        let wanted: [Work] = hasEffects ? [.route(.wanted(arbiter.routeChoice, reason: event.routeReason))] : []
+        // If an output was away for less time than its loss takes to be reported, nothing has changed for the sessions, but
+        // another output may have been requested meanwhile.
+        let mayChangeRoute = hasEffects || event.routeReason != nil
+        let wanted: [Work] =
+            mayChangeRoute ? [.route(.wanted(arbiter.routeChoice, reason: event.routeReason))] : []
         let guarded: [Work] = [
             .route(.guarded(arbiter.guardsOutput, isSilent: view().isOutputHeld && arePausedSilent))
         ]

@@ -58,6 +58,32 @@ import Testing
         #expect(events == ["route-changed", "create"])
     }
 
+    /// The server has not carried out the request for the other output yet.
+    @Test func outputIsBackBeforeItsLossIsReported_isRequestedAgain() {
+        var decider = Decider(Settings())
+        let (speaker, usb, phones) = (
+            Self.port("speaker", .speaker), Self.port("usb", .usbAudio), Self.port("phones", .headphones)
+        )
+        var view = Routing.View()
+        view.isConnected = true
+        func route(_ port: PluginAPI.Port, of outputs: [PluginAPI.Port]) -> Route {
+            let before = view.audio.route
+            view.audio = Audio(route: Route(inputs: [], outputs: [port]), inputs: [], outputs: outputs)
+            return before
+        }
+        func asked(_ fact: Routing.Fact) -> [String] {
+            Self.actions(&decider, .server(fact), view).compactMap { action in
+                if case .ask(.output(let uid), _) = action { uid } else { nil }
+            }
+        }
+        _ = route(phones, of: [speaker, usb, phones])
+        #expect(asked(.servicesReset) == [])
+        let lost = route(speaker, of: [speaker, usb])
+        #expect(asked(.routeChanged(.oldDeviceUnavailable, previous: lost)) == ["usb"])
+        let back = route(phones, of: [speaker, usb, phones])
+        #expect(asked(.routeChanged(.newDeviceAvailable, previous: back)) == ["phones"])
+    }
+
     @Test func facts_areHandledInTheirOrder() throws {
         var decider = Decider(Settings())
         decider.submit(.event(try Self.session("one")))
