@@ -9,8 +9,8 @@ import Testing
 @testable import ReferenceModel
 @testable import Scenario
 
-/// Random programs, their players, and clients. The sessions agree with the second model of the rules, the condition of
-/// each stream agrees with a simple table, and the daemon resumes only players that it paused and the user did not use
+/// Random programs, their players, and clients. The sessions agree with the second models of the rules and of adoption, the
+/// condition of each stream agrees with a simple table, and the daemon resumes only players that it paused and the user did not use
 /// since.
 @Suite struct RandomStreamTests {
     @Test func randomRuns_agreeWithTheModelAndTheTable() {
@@ -43,6 +43,8 @@ import Testing
 struct StreamRun {
     private(set) var decider: Decider
     private var model: ReferenceModel
+    /// Nil if calls are guessed.
+    private var adoption: AdoptionModel?
     private var server = SimulatedServer()
     private var random: SplitMix64
     private var now = Instant(microseconds: 1_000_000)
@@ -62,12 +64,13 @@ struct StreamRun {
         random = SplitMix64(seed: seed)
         var settings = Settings()
         settings.adoption.streams = Bool.random(using: &random) ? .calls : .all
-        settings.adoption.calls = .any
+        settings.adoption.calls = Bool.random(using: &random) ? .any : .labelled
         settings.ducking.attack = 0
         settings.ducking.release = 0
         settings.ducking.hold = 0
         decider = Decider(settings)
         model = ReferenceModel(settings: Arbiter.Settings(settings))
+        if settings.adoption.calls == .labelled { adoption = AdoptionModel(mixes: settings.adoption.streams == .calls) }
         for (index, name) in programs.enumerated() {
             server.add(
                 name,
@@ -198,6 +201,7 @@ struct StreamRun {
     }
 
     private mutating func submit(_ fact: Fact) {
+        defer { look() }
         decider.submit(fact)
         var count = 0
         while let action = decider.next(at: now, view: { Routing.View() }) {
@@ -243,11 +247,37 @@ struct StreamRun {
 
     // MARK: What must be true
 
+    private mutating func look() {
+        let sounds = server.streams.map { entry in
+            AdoptionModel.Sound(
+                program: entry.program, isRecording: entry.stream.direction == .record, role: entry.stream.role,
+                isPlaying: !entry.stream.isCorked)
+        }
+        noteRestriction()
+        adoption?.look(sounds, at: now)
+    }
+
+    private mutating func noteRestriction() {
+        if decider.arbiter.sessions.contains(where: { $0.sessionClass != .app && $0.state == .active }) {
+            adoption?.lastRestriction = now
+        }
+    }
+
+    /// The sessions of adopted programs, with the names of the programs.
+    private var adopted: [(program: String, session: Session)] {
+        programs.enumerated().flatMap { index, name in
+            decider.members.filter { $0.value.adopted?.program == .process(UInt32(100 + index)) }
+                .compactMap { decider.arbiter.session($0.key) }.map { (name, $0) }
+        }
+    }
+
     private mutating func note(_ decision: Decision) {
         let outcome = model.handle(decision.event, at: decision.time)
         if decision.refusal?.code != outcome.refusal {
             faults.append("\(decision.event.name): refused with \(String(describing: decision.refusal))")
         }
+        // A call may begin and end before the streams are looked at.
+        noteRestriction()
         for session in decider.arbiter.sessions {
             let isActive = model.sessions.first { $0.id == session.id }?.isPlaying
             if isActive != (session.state == .active) {
@@ -271,6 +301,7 @@ struct StreamRun {
 
     private var contradiction: String? {
         if let playing { return playing }
+        if let fault = adoption?.contradiction(adopted, at: now) { return fault }
         let active = decider.arbiter.sessions.filter { $0.state == .active }
         let isCalling = active.contains { $0.sessionClass != .app }
         for entry in server.streams where entry.stream.direction == .playback && !entry.stream.isCorked {

@@ -1,0 +1,108 @@
+import PluginAPI
+import SessionManager
+
+/// A second, independent implementation of the adoption of programs, from sessiond.conf(5) and the rules. It does not guess
+/// calls, and knows only the default roles.
+///
+/// It gets the streams at each moment, and compares the sessions with them.
+struct AdoptionModel {
+    /// What a session was created for.
+    enum Purpose: Hashable {
+        case call, background, playback
+
+        init(_ session: Session) {
+            self =
+                session.sessionClass == .call
+                ? .call : session.configuration.category == .ambient ? .background : .playback
+        }
+    }
+
+    struct Sound {
+        let program: String
+        let isRecording: Bool
+        let role: String?
+        let isPlaying: Bool
+
+        fileprivate var isCall: Bool { role == "phone" || role == "communication" }
+    }
+
+    private struct Activity: Hashable {
+        let program: String
+        let purpose: Purpose
+    }
+
+    /// `streams = calls`: adopted apps mix.
+    let mixes: Bool
+    /// Everything that was played so far.
+    private var past: Set<Activity> = []
+    /// What plays, and since when.
+    private var present: [Activity: Instant] = [:]
+    /// What played before, and since when it is silent.
+    private var silent: [Activity: Instant] = [:]
+    /// When a call or an alert was active last.
+    var lastRestriction: Instant?
+
+    init(mixes: Bool) { self.mixes = mixes }
+
+    mutating func look(_ sounds: [Sound], at now: Instant) {
+        let playing = sounds.filter(\.isPlaying)
+        let callers = Set(playing.filter(\.isCall).map(\.program))
+        let activities = Set(
+            playing.compactMap { sound in
+                purpose(of: sound, callers).map { Activity(program: sound.program, purpose: $0) }
+            })
+        for ended in present.keys where !activities.contains(ended) {
+            present[ended] = nil
+            silent[ended] = now
+        }
+        for begun in activities where present[begun] == nil {
+            present[begun] = now
+            silent[begun] = nil
+        }
+        past.formUnion(activities)
+    }
+
+    /// The first contradiction; nil: none. `adopted`: the sessions of adopted programs.
+    func contradiction(_ adopted: [(program: String, session: Session)], at now: Instant) -> String? {
+        for (activity, since) in present {
+            let own = adopted.filter { $0.program == activity.program && Purpose($0.session) == activity.purpose }
+            guard let session = own.first?.session, own.count == 1 else {
+                return "\(activity.program) has \(own.count) sessions for its \(activity.purpose)"
+            }
+            // Only calls and alerts interrupt a program that mixes.
+            let isFree = lastRestriction.map { $0 < since } ?? true
+            if mixes, isFree, session.state != .active {
+                return "\(activity.program) is \(session.state) with its \(activity.purpose), and nothing interrupts it"
+            }
+        }
+        for (program, session) in adopted {
+            let activity = Activity(program: program, purpose: Purpose(session))
+            guard past.contains(activity) else {
+                return "\(program) has a session for \(activity.purpose), which it never played"
+            }
+            let options = session.configuration.options
+            if activity.purpose == .playback, options.contains(.mixWithOthers) != mixes {
+                return "\(program) mixes: \(!mixes)"
+            }
+            // The sound of an app may pause for a second, also after the user has started its player again.
+            if session.state == .active, let since = silent[activity],
+                now > max(since, session.since).advanced(bySeconds: activity.purpose == .call ? 0.2 : 1.2)
+            {
+                return "\(activity) is active without a stream"
+            }
+        }
+        return nil
+    }
+
+    private func purpose(of sound: Sound, _ callers: Set<String>) -> Purpose? {
+        // A recording alone is no sound; it is adopted only if it says that it is a call.
+        if sound.isRecording { return sound.isCall ? .call : nil }
+        switch sound.role {
+        case "phone", "communication": return .call
+        case "game", "event", "animation", "notification": return .background
+        // A stream that does not say what it is belongs to the call of its program.
+        case nil: return callers.contains(sound.program) ? .call : .playback
+        default: return .playback
+        }
+    }
+}
