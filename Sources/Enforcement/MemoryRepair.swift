@@ -1,7 +1,7 @@
 public import PluginAPI
 
-/// Corrects what the server remembers of changed streams: the next stream of the program must start as the user left
-/// the last one, not ducked.
+/// Corrects what the server remembers under one name of changed streams: the next stream of that name must start as the
+/// user left the last one, not ducked.
 public struct MemoryRepair: Sendable, Hashable {
     /// The action for a remembered entry.
     public enum Verdict: Sendable, Hashable {
@@ -10,14 +10,31 @@ public struct MemoryRepair: Sendable, Hashable {
         case forget
     }
 
+    /// As ``AudioStream/memoryName``.
+    public let name: String
     /// The entry before the daemon changed anything; nil: none.
     public let original: StreamMemory?
-    /// The current or last state of the streams that are remembered under this name.
-    public let bases: [StreamBase]
+    /// The current or last state of the streams that are remembered under this name, the newest last.
+    public private(set) var bases: [StreamBase]
 
-    public init(original: StreamMemory?, bases: [StreamBase]) {
+    public init(name: String, original: StreamMemory?, bases: [StreamBase]) {
+        self.name = name
         self.original = original
         self.bases = bases
+    }
+
+    /// Adds the state of a stream. The server remembers the values of one of the last streams.
+    mutating func add(_ base: StreamBase) {
+        bases.removeAll { $0 == base }
+        bases = bases.suffix(7) + [base]
+    }
+
+    /// The user's values of the last stream; nil if unknown.
+    var usersValues: StreamMemory? {
+        guard let base = bases.last, let channels = original?.channels, channels.count == base.volume.count else {
+            return nil
+        }
+        return StreamMemory(name: name, channels: channels, volume: base.volume, isMuted: base.isMuted)
     }
 
     /// The volume that the user set last while the streams were ducked; nil: none.

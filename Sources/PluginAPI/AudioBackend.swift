@@ -66,7 +66,7 @@ public protocol AudioBackend: AnyObject {
     func readMemory(_ completion: @escaping ([StreamMemory]?) -> Void)
     /// Replaces the values that the server remembers under these names, and deletes the entries of the other names.
     func writeMemory(_ entries: [StreamMemory], forgetting names: [String], completion: @escaping Completion)
-    /// The stand-ins that are wanted if the server ignores written values (``AudioSnapshot/ignoresMemory``): paused
+    /// The stand-ins that are wanted if the server ignores written values (``MemoryAccess/streamsOnly``): paused
     /// streams in the place of ended ones, corrected so that the server remembers the right values. Each exists while
     /// it is listed.
     var wantedStandIns: [StreamMemory] { get set }
@@ -131,11 +131,8 @@ public struct AudioSnapshot: Sendable, Hashable {
     public var canHold = false
     /// Whether the sink for that exists, which is created when it is needed.
     public var hasHold = false
-    /// Whether remembered values can be written but not read: ``AudioBackend/readMemory(_:)`` then finds only the
-    /// channels of playing streams.
-    public var hidesMemory = false
-    /// Whether written values are ignored: only a stream itself can change what is remembered.
-    public var ignoresMemory = false
+    /// What can be done about the values that the server remembers of streams.
+    public var memoryAccess = MemoryAccess.readAndWrite
     /// Identifies this run of the server: together with a stream's number it identifies the stream.
     public var instance: UInt32 = 0
 

@@ -20,3 +20,15 @@ public struct StreamMemory: Sendable, Hashable {
         self.deviceName = deviceName
     }
 }
+
+/// What can be done about the values that a server remembers of streams.
+public enum MemoryAccess: Sendable, Hashable {
+    /// They can be read and written (PulseAudio).
+    case readAndWrite
+    /// They can be written. ``AudioBackend/readMemory(_:)`` finds only the channels of playing streams (WirePlumber
+    /// before 0.5).
+    case writeOnly
+    /// Written values are ignored: only a stream itself can change what is remembered (WirePlumber from 0.5 on).
+    /// ``AudioBackend/readMemory(_:)`` finds only the channels of playing streams.
+    case streamsOnly
+}

@@ -29,30 +29,18 @@ public struct StreamRecord: Sendable, Hashable {
         }
     }
 
-    /// The original remembered values of one name.
-    public struct Memory: Sendable, Hashable {
-        public var name: String
-        /// Nil: none.
-        public var original: StreamMemory?
-        /// The streams that used this name, the newest last.
-        public var bases: [StreamBase]
-
-        public init(name: String, original: StreamMemory?, bases: [StreamBase]) {
-            self.name = name
-            self.original = original
-            self.bases = bases
-        }
-    }
-
     /// The existing streams.
     public var entries: [Entry] = []
     /// The remembered values that must be corrected.
-    public var memories: [Memory] = []
+    public var memories: [MemoryRepair] = []
 
     /// Whether nothing must be restored: then no file is needed.
     public var isEmpty: Bool { entries.isEmpty && memories.isEmpty }
 
-    public init() {}
+    public init(entries: [Entry] = [], memories: [MemoryRepair] = []) {
+        self.entries = entries
+        self.memories = memories
+    }
 
     static let magic: [UInt8] = Array("sessiond streams 4\n".utf8)
 
@@ -125,7 +113,7 @@ extension ByteReader {
         }
         record.memories = try entries { reader throws(ByteError) in
             let name = try reader.string()
-            return StreamRecord.Memory(
+            return MemoryRepair(
                 name: name,
                 original: try reader.optional { reader throws(ByteError) in
                     StreamMemory(

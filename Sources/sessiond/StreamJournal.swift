@@ -1,3 +1,4 @@
+import Enforcement
 import Glibc
 import Installation
 import Logging
@@ -64,8 +65,7 @@ final class StreamJournal {
         guard contents != written else { return true }
         guard put(contents, at: path) else { return false }
         written = contents
-        var memories = StreamRecord()
-        memories.memories = contents.memories
+        let memories = StreamRecord(memories: contents.memories)
         if memories != lasting, let lastingPath {
             // The writer reports what could not be created. Without this file, remembered values can be corrected only
             // while the machine runs.

@@ -253,7 +253,7 @@ final class StreamKeeper {
         onQuiet = { [weak self] in
             guard let self else { return }
             ledger.keep([:], backend.snapshot) { _ in }
-            ledger.repair { [weak self] in self?.removeHold(completion) }
+            ledger.correctMemory { [weak self] in self?.removeHold(completion) }
         }
         run(daemon.restoreStreams(backend.snapshot.streams))
         reportQuiet()

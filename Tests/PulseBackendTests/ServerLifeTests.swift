@@ -36,7 +36,7 @@ import Testing
     /// Stand-ins are used from WirePlumber 0.5 on. The values that older versions remember can be written.
     @Test func serverIsKilledAndRestarted_standInsAreCreatedAgain() throws {
         let bench = try Bench(ServerKind.pipeWire.server())
-        guard bench.backend.snapshot.ignoresMemory else { return }
+        guard bench.backend.snapshot.memoryAccess == .streamsOnly else { return }
         func standIns() -> [String] {
             bench.backend.snapshot.streams.filter { $0.properties["media.name"] == "Volume correction by sessiond" }
                 .compactMap(\.memoryName)

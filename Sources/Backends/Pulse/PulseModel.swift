@@ -39,8 +39,11 @@ struct PulseModel {
     /// Nothing is held if there is no other sink: new streams would have no other place, either.
     var canHold: Bool { sinks.values.contains { !$0.isNoPort } }
 
-    /// WirePlumber 0.5 and later accepts only the volumes of notifications.
-    var ignoresMemory: Bool { isPipeWire && wirePlumber.map { $0 >= WirePlumberVersion(0, 5) } == true }
+    var memoryAccess: MemoryAccess {
+        guard isPipeWire else { return .readAndWrite }
+        // WirePlumber 0.5 and later accepts only the volumes of notifications.
+        return wirePlumber.map { $0 >= WirePlumberVersion(0, 5) } == true ? .streamsOnly : .writeOnly
+    }
 
     /// In C: `contains(String)` would link the regular expression engine, a fifth of the daemon.
     static func isPipeWire(_ name: String) -> Bool { name.withCString { strstr($0, "PipeWire") != nil } }
@@ -178,8 +181,7 @@ struct PulseModel {
         result.instance = cookie
         result.canHold = canHold
         result.hasHold = sinks.values.contains(where: \.isHold)
-        result.hidesMemory = isPipeWire
-        result.ignoresMemory = ignoresMemory
+        result.memoryAccess = memoryAccess
         result.pauseDelay = isPipeWire ? PulseModel.pauseDelay : 0
         result.defaultDevice = output.flatMap { $0.isHold ? nil : $0.name }
         result.availableOutputs = order.sorted(outputs, isInput: false)

@@ -8,7 +8,7 @@ import PluginAPI
 /// the same name is created: it starts with the values of the last one, is corrected like any stream, and is closed.
 extension PulseBackend {
     func keepStandIns() {
-        guard isReady, model.ignoresMemory else {
+        guard isReady, model.memoryAccess == .streamsOnly else {
             standIns = [:]
             return
         }

@@ -1,0 +1,181 @@
+public import PluginAPI
+
+/// Decides how the values that the sound server remembers of changed streams are corrected, so that the next stream of a
+/// program starts as the user left the last one. It is a value without a server: the caller reads what the server
+/// remembers, and carries out the ``Correction``.
+///
+/// What can be done depends on the server (``MemoryAccess``):
+/// - If its values can be read, each is compared, and corrected until it is right.
+/// - If they can only be written, they are written once the streams of that name have ended. Then the server may use the
+///   old values for a moment, and the device on which a stream was held cannot be written: it stays stored until
+///   the next stream of that name was moved to the device that the user chose.
+/// - If they are ignored, a stand-in, which is a paused stream of the same name, is corrected like any stream. It is closed
+///   at once, maybe before the session manager has stored its values: the next stand-in proves that they were stored, by
+///   starting with them.
+public struct MemoryBook: Sendable {
+    /// The server's state, as far as it concerns these values.
+    public struct View: Sendable {
+        public var access: MemoryAccess
+        /// The streams that exist.
+        public var streams: [AudioStream]
+        /// The process of the stand-ins.
+        public var ownProcess: UInt32
+        /// The names of streams that differ, or may differ, from what the user left.
+        public var changed: Set<String>
+
+        public init(access: MemoryAccess, streams: [AudioStream], ownProcess: UInt32, changed: Set<String>) {
+            self.access = access
+            self.streams = streams
+            self.ownProcess = ownProcess
+            self.changed = changed
+        }
+    }
+
+    public enum Correction: Sendable, Hashable {
+        case nothing
+        /// Write these, and delete the entries of the other names; ``MemoryBook/wrote(_:_:at:)`` follows.
+        case write([StreamMemory], forgetting: [String])
+        /// These stand-ins must be there, and no others.
+        case standIns([StreamMemory])
+    }
+
+    /// The progress of a name that is corrected by stand-ins.
+    private struct Proof: Sendable {
+        /// The last stream of that name started as the user had left the one before.
+        var startedRight = false
+        /// How often a stand-in was closed without that.
+        var attempts = 0
+        /// Its stand-in is about to be closed, so that another one starts.
+        var isClosing = false
+    }
+
+    /// The names that must be corrected.
+    public private(set) var repairs: [MemoryRepair]
+    /// Names whose values were written, and whose next stream is awaited because of its device.
+    private var written: Set<String> = []
+    /// Values that were written and cannot be read back, by name, and when.
+    private var recent: [String: (repair: MemoryRepair, time: UInt64)] = [:]
+    private var proofs: [String: Proof] = [:]
+
+    /// How long the server may still use the old values, in microseconds; some milliseconds were seen.
+    private static let afterlife: UInt64 = 1_000_000
+    /// After so many stand-ins the values count as corrected.
+    private static let mostAttempts = 8
+
+    /// `repairs`: those of an earlier daemon.
+    public init(_ repairs: [MemoryRepair] = []) { self.repairs = repairs }
+
+    // MARK: Streams
+
+    /// The user's values for a new stream that started with the daemon's values of the last one; nil: it did not.
+    /// `time` is in microseconds.
+    public mutating func base(
+        of stream: AudioStream, defaultDevice: String?, _ access: MemoryAccess, at time: UInt64
+    ) -> StreamBase? {
+        recent = recent.filter { time - $0.value.time < MemoryBook.afterlife }
+        guard let name = stream.memoryName,
+            let repair = repairs.first(where: { $0.name == name }) ?? recent[name]?.repair
+        else { return nil }
+        let base = repair.base(of: stream, defaultDevice: defaultDevice, remembersDevice: access == .readAndWrite)
+        if access == .streamsOnly { proofs[name, default: Proof()].startedRight = base == nil }
+        return base
+    }
+
+    /// A stream of that name is about to be changed. Returns false if the name is new: ``add(_:)`` must follow when it is
+    /// known what the server remembers.
+    public mutating func keep(_ base: StreamBase, of name: String) -> Bool {
+        written.remove(name)
+        guard let place = repairs.firstIndex(where: { $0.name == name }) else { return false }
+        repairs[place].add(base)
+        return true
+    }
+
+    /// Does nothing if the name is known.
+    public mutating func add(_ repair: MemoryRepair) {
+        if !repairs.contains(where: { $0.name == repair.name }) { repairs.append(repair) }
+    }
+
+    // MARK: Corrections
+
+    /// Deletes the repairs that are no longer needed, and returns what the others need.
+    ///
+    /// - Parameter memory: what the server remembers, as far as it can be read.
+    public mutating func correct(_ memory: [StreamMemory], _ view: View) -> Correction {
+        switch view.access {
+        case .readAndWrite: compare(memory, view)
+        case .writeOnly: write(view)
+        case .streamsOnly: standIn(view)
+        }
+    }
+
+    /// The server has written the values. Returns whether they must be read again, to be sure.
+    public mutating func wrote(_ entries: [StreamMemory], _ view: View, at time: UInt64) -> Bool {
+        guard view.access == .writeOnly else { return view.access == .readAndWrite }
+        let names = Set(entries.map(\.name)).subtracting(view.changed)
+        written.formUnion(names)
+        for repair in repairs where names.contains(repair.name) { recent[repair.name] = (repair, time) }
+        repairs.removeAll { names.contains($0.name) && $0.bases.last?.deviceName == nil }
+        return false
+    }
+
+    private mutating func compare(_ memory: [StreamMemory], _ view: View) -> Correction {
+        var writes: [StreamMemory] = []
+        var forgotten: [String] = []
+        var done: Set<String> = []
+        for repair in repairs {
+            switch repair.verdict(on: memory.first { $0.name == repair.name }) {
+            case .right: done.insert(repair.name)
+            case .write(let entry): writes.append(entry)
+            case .forget: forgotten.append(repair.name)
+            }
+        }
+        repairs.removeAll { done.contains($0.name) && !view.changed.contains($0.name) }
+        return writes.isEmpty && forgotten.isEmpty ? .nothing : .write(writes, forgetting: forgotten)
+    }
+
+    private mutating func write(_ view: View) -> Correction {
+        let present = Set(view.streams.compactMap(\.memoryName))
+        repairs.removeAll { repair in
+            guard !view.changed.contains(repair.name) else { return false }
+            // A stream to which the user's values apply has been remembered so.
+            return present.contains(repair.name)
+                || repair.usersValues == nil && repair.bases.last?.deviceName == nil
+        }
+        let right = repairs.filter { !view.changed.contains($0.name) && !written.contains($0.name) }
+            .compactMap(\.usersValues)
+        return right.isEmpty ? .nothing : .write(right, forgetting: [])
+    }
+
+    private mutating func standIn(_ view: View) -> Correction {
+        var standIns: Set<String> = []
+        // Streams of the programs themselves are corrected directly.
+        var real: Set<String> = []
+        for stream in view.streams {
+            guard let name = stream.memoryName else { continue }
+            if stream.processID == view.ownProcess { standIns.insert(name) } else { real.insert(name) }
+        }
+        let unproven = standIns.subtracting(view.changed).subtracting(real).filter { name in
+            let proof = proofs[name] ?? Proof()
+            return !proof.startedRight && proof.attempts < MemoryBook.mostAttempts
+        }
+        repairs.removeAll { repair in
+            let isPresent = standIns.contains(repair.name) || real.contains(repair.name)
+            return isPresent && !view.changed.contains(repair.name) && !unproven.contains(repair.name)
+        }
+        let names = Set(repairs.map(\.name))
+        proofs = proofs.filter { names.contains($0.key) }
+        for name in names {
+            let isClosing = unproven.contains(name)
+            var proof = proofs[name] ?? Proof()
+            if isClosing, !proof.isClosing { proof.attempts += 1 }
+            proof.isClosing = isClosing
+            proofs[name] = proof
+        }
+        let wanted = names.subtracting(view.changed).subtracting(unproven).subtracting(real)
+        return .standIns(
+            repairs.filter { wanted.contains($0.name) }
+                .compactMap { repair in
+                    repair.original.map { StreamMemory(name: repair.name, channels: $0.channels) }
+                })
+    }
+}
