@@ -105,6 +105,8 @@ let package = Package(
         room("EventLoop", ["CLinux", "CPulse"], fast),
         // Starts programs and reports how they end.
         room("Processes", ["CLinux"]),
+        // Decides when a plugin is started and ended.
+        room("Supervision", ["Processes"]),
         // Processes that open files of strangers.
         room("Workers", ["Processes", "EventLoop", "CLinux"]),
         room("DBus", ["CDBus", "EventLoop"], fast),
@@ -151,8 +153,8 @@ let package = Package(
             "sessiond",
             [
                 "Decider", "SessionManager", "State", "Routing", "Enforcement", "Installation", "Scenario",
-                "SessionBus",
-                "PulseBackend", "DBus", "EventLoop", "Processes", "PluginAPI", "MediaPlayers", "MediaControl",
+                "Supervision", "SessionBus", "PulseBackend", "DBus", "EventLoop", "Processes", "PluginAPI",
+                "MediaPlayers", "MediaControl",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         program(
@@ -213,6 +215,7 @@ let package = Package(
             ], fast),
         tests("EnforcementTests", ["Enforcement", "Processes", "PluginAPI", "ReferenceModel"]),
         tests("SessionManagerTests", ["SessionManager", "PluginAPI", "ReferenceModel", "TestSupport"], fast),
+        tests("SupervisionTests", ["Supervision", "Processes", "ReferenceModel"]),
         tests("StateTests", ["State", "Enforcement", "SessionManager", "PluginAPI", "ReferenceModel"]),
         tests("ScenarioTests", ["Scenario", "SessionManager", "PluginAPI", "ReferenceModel", "TestSupport"]),
         tests("MediaControlTests", ["MediaControl", "PluginAPI", "ReferenceModel"]),

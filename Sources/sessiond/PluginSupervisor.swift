@@ -5,46 +5,28 @@ import Logging
 import PluginAPI
 import Processes
 import SessionBus
+import Supervision
 
 /// Plugin processes: found by their manifests, started on demand, and watched, without blocking anything.
+/// ``PluginLife`` decides when.
 final class PluginSupervisor: PluginService {
     /// One plugin that is running, starting, or was running.
     private final class Instance {
-        enum State: String {
-            case starting, running, stopping, stopped, crashed
-        }
-
         let id: String
-        var state = State.stopped
-        /// The reason of its last crash.
-        var message = ""
-        var process: pid_t?
-        var busName = ""
-        var path = ""
+        var life = PluginLife()
         /// The data of its registration; used if there is no manifest.
         var registered: PluginManifest?
+        /// Fires at the deadline of its life.
+        var timer: Timer?
+        /// Its connection, while it is registered.
         var watch: Subscription?
-        var deadline: Timer?
         var waiting: [(Result<(busName: String, path: String), Failure>) -> Void] = []
-        /// The clients that opened it and are still connected, by unique name.
+        /// The connections of the clients that opened it, by unique name.
         var users: [String: Subscription] = [:]
-        /// Whether it registered as busy: it works for a client that may have left.
-        var saysBusy = false
-        /// Whether it was busy when it left the bus or crashed: then it is started again, to continue.
-        var wasBusy = false
-        /// Seconds after which it is stopped when idle; 0: never.
-        var idleTimeout = 0
-        var idleTimer: Timer?
-        /// The times of its crashes, latest last.
-        var crashes: [UInt64] = []
 
         init(id: String) { self.id = id }
     }
 
-    /// Seconds in which a started plugin must register.
-    private static let startTime = 10.0
-    /// After that many crashes within that many microseconds, the plugin is not started for as long.
-    private static let crashLimit = (count: 3, microseconds: UInt64(30_000_000))
     /// Limits for known plugins and for the data of a registration.
     private static let limits = (instances: 256, ofOneClient: 16, texts: 64, bytes: 255)
 
@@ -62,8 +44,6 @@ final class PluginSupervisor: PluginService {
     private let hasBusySession: (String) -> Bool
     /// A plugin started, stopped or crashed: its id, state and error.
     var onStateChanged: ((_ id: String, _ state: String, _ message: String) -> Void)?
-    /// Seconds that a plugin may take to exit.
-    private static let endTime = 5.0
     /// The process groups whose first process has ended, with the time of the next check whether others are left.
     private var groups: [pid_t: Timer] = [:]
     /// Seconds between two checks.
@@ -86,7 +66,7 @@ final class PluginSupervisor: PluginService {
 
     /// Stops the plugins that were started here.
     func stop() {
-        for instance in instances.values { if let process = instance.process { signal(process, SIGTERM) } }
+        for instance in instances.values { if let process = instance.life.process { signal(process, SIGTERM) } }
     }
 
     // MARK: PluginService
@@ -97,7 +77,7 @@ final class PluginSupervisor: PluginService {
     private func known() -> [PluginManifest] {
         let installed = folders.manifests()
         let others = instances.values.filter { instance in
-            instance.state == .running && !installed.contains { $0.id == instance.id }
+            instance.life.state == .running && !installed.contains { $0.id == instance.id }
         }
         return installed + others.compactMap(\.registered).sorted { $0.id < $1.id }
     }
@@ -128,19 +108,19 @@ final class PluginSupervisor: PluginService {
             }
             let instance = instances[manifest.id] ?? Instance(id: manifest.id)
             instances[manifest.id] = instance
-            instance.idleTimeout = manifest.idleTimeout
+            instance.life.idleTimeout = manifest.idleTimeout
             let answer = { [weak self, weak instance] (result: Result<(busName: String, path: String), Failure>) in
                 if let self, let instance, case .success = result { use(instance, by: caller) }
                 reply(result)
             }
-            switch instance.state {
-            case .running where !instance.busName.isEmpty: answer(.success((instance.busName, instance.path)))
-            case .starting where instance.process != nil: instance.waiting.append(answer)
-            // It is started again when the old process has ended.
-            case .stopping: instance.waiting.append(answer)
-            case .starting, .running, .stopped, .crashed:
-                if instance.process == nil { try start(instance, manifest) } else { replace(instance) }
+            switch instance.life.open(at: MonotonicClock.now()) {
+            case .served(let place): answer(.success((place.busName, place.path)))
+            case .start:
+                try start(instance, manifest)
                 instance.waiting.append(answer)
+            case .wait(let actions):
+                instance.waiting.append(answer)
+                perform(actions, for: instance)
             }
         } catch {
             reply(.failure(Failure(error)))
@@ -176,7 +156,7 @@ final class PluginSupervisor: PluginService {
         guard let process = caller.processID.map(Process.init), caller.startTime != nil else {
             throw Failure(SessionError(.missingEntitlement, "the process that registers is unknown"))
         }
-        if let started = instances[id]?.process {
+        if let started = instances[id]?.life.process {
             // If a script runs the program, it is the parent, in the process group that was created for it.
             guard process.id == UInt32(started) || getpgid(pid_t(process.id)) == started else {
                 throw Failure(
@@ -206,9 +186,8 @@ final class PluginSupervisor: PluginService {
         }
         if let version = info["interface"]?.uint32Value, Int(version) != PluginManifest.supportedInterface {
             let message = PluginSupervisor.mismatch(id, Int(version))
-            if let instance = instances[id], instance.state == .starting, let process = instance.process {
-                signal(process, SIGTERM)
-                fail(instance, "registered with version \(version) of the plugin interface")
+            if let instance = instances[id] {
+                perform(instance.life.registeredWrongly(version: Int(version)), for: instance)
             }
             throw Failure(SessionError(.resourceNotAvailable, message))
         }
@@ -220,32 +199,29 @@ final class PluginSupervisor: PluginService {
         guard instances[id] != nil || instances.count < limits.instances else {
             throw Failure(SessionError(.resourceNotAvailable, "there are \(instances.count) plugins already"))
         }
-        let own = instances.values.count { $0.busName == caller && $0.id != id }
+        let own = instances.values.count { $0.life.registration?.busName == caller && $0.id != id }
         guard own < limits.ofOneClient else {
             throw Failure(SessionError(.resourceNotAvailable, "you have already registered \(own) plugins"))
         }
         let instance = instances[id] ?? Instance(id: id)
-        guard instance.state != .stopping else {
+        switch instance.life.objection(to: caller) {
+        case .isStopping:
             throw Failure(SessionError(.resourceNotAvailable, "plugin \(quoted(id)) is being stopped"))
-        }
-        guard instance.state != .running || instance.busName == caller || instance.busName.isEmpty else {
-            throw Failure(SessionError(.isBusy, "plugin \(quoted(id)) is already registered by \(instance.busName)"))
+        case .isTaken(let other):
+            throw Failure(SessionError(.isBusy, "plugin \(quoted(id)) is already registered by \(other)"))
+        case nil: break
         }
         instances[id] = instance
-        instance.path = path
         instance.registered = registered
-        instance.saysBusy = saysBusy ?? false
-        instance.wasBusy = false
-        guard instance.state != .running || instance.busName != caller else { return settleIdle(instance) }
-        instance.busName = caller
-        instance.deadline = nil
-        set(instance, .running)
-        instance.watch = connection.watchName(caller) { [weak self, weak instance] in
-            if let self, let instance { self.vanished(instance) }
+        let isNew = instance.life.registration == nil
+        if isNew {
+            instance.watch = connection.watchName(caller) { [weak self, weak instance] in
+                if let self, let instance { self.vanished(instance) }
+            }
+            log.info("plugin \(quoted(id)) serves \(quoted(path)) as \(caller)")
         }
-        answer(instance, .success((caller, path)))
-        settleIdle(instance)
-        log.info("plugin \(quoted(id)) serves \(quoted(path)) as \(caller)")
+        let registration = PluginLife.Registration(busName: caller, path: path, isBusy: saysBusy ?? false)
+        perform(instance.life.registered(registration, at: MonotonicClock.now()), for: instance)
     }
 
     /// The stored part of a registration: a few short texts.
@@ -275,12 +251,10 @@ final class PluginSupervisor: PluginService {
 
     private func start(_ instance: Instance, _ manifest: PluginManifest) throws(SessionError) {
         let now = MonotonicClock.now()
-        instance.crashes.removeAll { now &- $0 > PluginSupervisor.crashLimit.microseconds }
-        guard instance.crashes.count < PluginSupervisor.crashLimit.count else {
+        if let count = instance.life.crashCount(at: now) {
             throw SessionError(
                 .resourceNotAvailable,
-                "plugin \(quoted(instance.id)) crashed \(instance.crashes.count) times in a row; try again in half a minute"
-            )
+                "plugin \(quoted(instance.id)) crashed \(count) times in a row; try again in half a minute")
         }
         guard let program = folders.executable(manifest.exec[0]) else {
             throw SessionError(
@@ -289,21 +263,61 @@ final class PluginSupervisor: PluginService {
                     + "write its absolute path in the manifest (Exec=)")
         }
         if children == nil { children = loop.watch(signal: SIGCHLD) { [unowned self] in reap() } }
+        let process: pid_t
         do throws(SpawnFailure) {
-            instance.process = try Spawn.startConfined(
+            process = try Spawn.startConfined(
                 program, manifest.exec.dropFirst() + ["--id", instance.id], environment: environment,
                 openFiles: openFiles)
         } catch {
             throw SessionError(.resourceNotAvailable, "\(program) cannot be started: \(error)")
         }
-        set(instance, .starting)
-        let deadline = Timer(on: loop) { [weak self, weak instance] in
-            guard let self, let instance else { return }
-            if let process = instance.process { signal(process, SIGKILL) }
-            self.fail(instance, "did not register within \(PluginSupervisor.startTime) s")
+        perform(instance.life.started(process, at: now), for: instance)
+    }
+
+    private func perform(_ actions: [PluginLife.Action], for instance: Instance) {
+        for action in actions { perform(action, for: instance) }
+        if instance.life.registration == nil { instance.watch = nil }
+        guard let deadline = instance.life.nextDeadline else {
+            instance.timer = nil
+            return
         }
-        deadline.arm(after: PluginSupervisor.startTime)
-        instance.deadline = deadline
+        if instance.timer == nil {
+            instance.timer = Timer(on: loop) { [weak self, weak instance] in
+                if let self, let instance { timePassed(instance) }
+            }
+        }
+        instance.timer?.arm(at: deadline)
+    }
+
+    private func perform(_ action: PluginLife.Action, for instance: Instance) {
+        switch action {
+        case .announce(let state, let message):
+            if state == .crashed { log.warning("plugin \(quoted(instance.id)) \(message)") }
+            onStateChanged?(instance.id, state.rawValue, message)
+        case .serve:
+            if let place = instance.life.registration { answer(instance, .success((place.busName, place.path))) }
+        case .refuse(let how):
+            let text = "plugin \(quoted(instance.id)) \(how); see the daemon's log"
+            answer(instance, .failure(Failure(SessionError(.resourceNotAvailable, text))))
+        case .end(let process, let why):
+            log.info("plugin \(quoted(instance.id)) \(why) and is stopped")
+            signal(process, SIGTERM)
+        case .kill(let process): signal(process, SIGKILL)
+        case .endGroup(let process, let wasAsked):
+            // If it was asked, the others have got the same signal, and may need longer.
+            if !wasAsked { kill(-process, SIGTERM) }
+            awaitEnd(of: process, since: MonotonicClock.now()) { [weak self, weak instance] in
+                if let self, let instance { perform(instance.life.groupEnded(process), for: instance) }
+            }
+        case .startIfAwaited: startAgain(instance)
+        case .startSoon:
+            loop.later { [weak self, weak instance] in if let self, let instance { continueWork(of: instance) } }
+        }
+    }
+
+    private func timePassed(_ instance: Instance) {
+        perform(
+            instance.life.timePassed(at: MonotonicClock.now(), isBusy: isBusy(instance)), for: instance)
     }
 
     /// Sends a signal to a process that is not reaped yet, and to all that it has started in its process group: if a script
@@ -315,9 +329,9 @@ final class PluginSupervisor: PluginService {
     }
 
     /// Calls `done` when no process of that group is left, whose first process has ended: at once, unless a script has
-    /// started others. After ``endTime`` seconds they are killed.
+    /// started others. After ``PluginLife/endTime`` they are killed.
     private func awaitEnd(of group: pid_t, since start: UInt64, _ done: @escaping () -> Void) {
-        let isLate = MonotonicClock.now() &- start > UInt64(PluginSupervisor.endTime * 1_000_000)
+        let isLate = MonotonicClock.now() &- start > PluginLife.endTime
         if isLate { kill(-group, SIGKILL) }
         // A process that nobody reaps stays in its group, so this ends after SIGKILL in any case.
         guard !isLate, kill(-group, 0) == 0 else {
@@ -331,51 +345,14 @@ final class PluginSupervisor: PluginService {
 
     private func reap() {
         for instance in instances.values {
-            guard let process = instance.process, let change = ChildChange.next(of: process), change.isEnd
-            else { continue }
-            let now = MonotonicClock.now()
-            instance.process = nil
-            instance.deadline = nil
-            if instance.state != .stopping {
-                // The programs of a script end with it: they would not be watched any more.
-                kill(-process, SIGTERM)
-                awaitEnd(of: process, since: now) {}
-            }
-            switch change {
-            case _ where instance.state == .stopping:
-                // A crash before it could exit is a crash.
-                if case .killed(let signal) = change, signal != SIGTERM, signal != SIGKILL {
-                    instance.crashes.append(now)
-                }
-                // The programs of a script have got the same signal, and may need longer.
-                awaitEnd(of: process, since: now) { [weak self, weak instance] in
-                    guard let self, let instance else { return }
-                    set(instance, .stopped)
-                    startAgain(instance)
-                }
-            case .exited(0):
-                set(instance, .stopped)
-                answer(instance, .failure(failure(instance, "exited")))
-            case .exited(let code): crashed(instance, "exited with \(code)")
-            case .killed(let signal): crashed(instance, "was ended by signal \(signal)")
-            case .stopped, .continued: break
-            }
-        }
-    }
-
-    private func crashed(_ instance: Instance, _ how: String) {
-        instance.crashes.append(MonotonicClock.now())
-        let hasWork = instance.saysBusy || instance.wasBusy
-        instance.wasBusy = false
-        fail(instance, how)
-        if hasWork {
-            loop.later { [weak self, weak instance] in if let self, let instance { continueWork(of: instance) } }
+            guard let process = instance.life.process, let change = ChildChange.next(of: process) else { continue }
+            perform(instance.life.exited(change, at: MonotonicClock.now()), for: instance)
         }
     }
 
     /// Starts a plugin that crashed while it was busy, unless somebody did so already.
     private func continueWork(of instance: Instance) {
-        guard instance.state == .crashed, instance.process == nil,
+        guard instance.life.state == .crashed, instance.life.process == nil,
             let manifest = folders.manifests().first(where: { $0.id == instance.id })
         else { return }
         // One that crashes again and again is not started; who opens it next is told why.
@@ -383,30 +360,10 @@ final class PluginSupervisor: PluginService {
     }
 
     private func vanished(_ instance: Instance) {
-        instance.watch = nil
-        instance.busName = ""
-        // A process that was started here is asked for how it ended: that may come before or after this.
-        if instance.process != nil { instance.wasBusy = instance.saysBusy }
-        instance.saysBusy = false
-        instance.idleTimer = nil
-        if instance.state == .running { set(instance, .stopped) }
-        // A process that was not started here leaves nothing behind.
-        if instance.process == nil, instance.state != .stopping, instance.crashes.isEmpty, instance.waiting.isEmpty,
-            instances[instance.id] === instance
-        {
+        perform(instance.life.leftBus(), for: instance)
+        if instance.life.isBlank, instance.waiting.isEmpty, instances[instance.id] === instance {
             instances[instance.id] = nil
         }
-    }
-
-    private func fail(_ instance: Instance, _ what: String) {
-        instance.deadline = nil
-        log.warning("plugin \(quoted(instance.id)) \(what)")
-        set(instance, .crashed, what)
-        answer(instance, .failure(failure(instance, what)))
-    }
-
-    private func failure(_ instance: Instance, _ what: String) -> Failure {
-        Failure(SessionError(.resourceNotAvailable, "plugin \(quoted(instance.id)) \(what); see the daemon's log"))
     }
 
     private func answer(_ instance: Instance, _ result: Result<(busName: String, path: String), Failure>) {
@@ -418,28 +375,21 @@ final class PluginSupervisor: PluginService {
     private func describe(_ manifest: PluginManifest) -> Value {
         let instance = instances[manifest.id]
         let isSupported = manifest.interface == PluginManifest.supportedInterface
-        let state = isSupported ? (instance?.state ?? .stopped).rawValue : "unsupported"
+        let state = isSupported ? (instance?.life.state ?? .stopped).rawValue : "unsupported"
         let message =
-            isSupported ? instance?.message ?? "" : PluginSupervisor.mismatch(manifest.id, manifest.interface)
+            isSupported ? instance?.life.message ?? "" : PluginSupervisor.mismatch(manifest.id, manifest.interface)
         return .properties([
             ("id", .string(manifest.id)), ("name", .string(manifest.name)), ("kind", .string(manifest.kind)),
             ("version", .string(manifest.version)), ("schemes", .strings(manifest.schemes)),
             ("mime-types", .strings(manifest.mimeTypes)),
             ("interface", .uint32(UInt32(clamping: manifest.interface))), ("state", .string(state)),
-            ("message", .string(message)), ("bus-name", .string(instance?.busName ?? "")),
+            ("message", .string(message)), ("bus-name", .string(instance?.life.registration?.busName ?? "")),
             ("busy", .bool(instance.map(isBusy) ?? false)),
         ])
     }
-
-    private func set(_ instance: Instance, _ state: Instance.State, _ message: String = "") {
-        guard instance.state != state || instance.message != message || state == .starting else { return }
-        (instance.state, instance.message) = (state, message)
-        if state != .running { instance.idleTimer = nil }
-        onStateChanged?(instance.id, state.rawValue, message)
-    }
 }
 
-// MARK: - Idle plugins
+// MARK: - Clients of plugins
 
 extension PluginSupervisor {
     /// Keeps the plugin running while that client is on the bus.
@@ -448,51 +398,19 @@ extension PluginSupervisor {
         instance.users[caller] = connection.watchName(caller) { [weak self, weak instance] in
             guard let self, let instance else { return }
             instance.users[caller] = nil
-            settleIdle(instance)
+            instance.life.left(by: caller, at: MonotonicClock.now())
+            perform([], for: instance)
         }
-        settleIdle(instance)
-    }
-
-    /// A timer runs only while a plugin that was started here has no user.
-    private func settleIdle(_ instance: Instance) {
-        guard instance.process != nil, instance.state == .running, instance.users.isEmpty, instance.idleTimeout > 0,
-            !instance.saysBusy
-        else {
-            instance.idleTimer = nil
-            return
-        }
-        guard instance.idleTimer == nil else { return }
-        let timer = Timer(on: loop) { [weak self, weak instance] in
-            guard let self, let instance else { return }
-            instance.idleTimer = nil
-            if isBusy(instance) { settleIdle(instance) } else { end(instance, "is idle") }
-        }
-        timer.arm(after: Double(instance.idleTimeout))
-        instance.idleTimer = timer
+        instance.life.used(by: caller, at: MonotonicClock.now())
+        perform([], for: instance)
     }
 
     /// Whether it registered as busy, or has an active or interrupted session.
     private func isBusy(_ instance: Instance) -> Bool {
-        instance.saysBusy || !instance.busName.isEmpty && hasBusySession(instance.busName)
+        instance.life.registration.map { $0.isBusy || hasBusySession($0.busName) } ?? false
     }
 
-    /// Stops a process that left the bus, or failed to register, and still runs; the next one starts when it has ended.
-    private func replace(_ instance: Instance) {
-        if instance.state == .crashed { instance.crashes.append(MonotonicClock.now()) }
-        end(instance, "left the bus or did not register")
-    }
-
-    private func end(_ instance: Instance, _ why: String) {
-        guard let process = instance.process else { return }
-        log.info("plugin \(quoted(instance.id)) \(why) and is stopped")
-        set(instance, .stopping)
-        signal(process, SIGTERM)
-        let deadline = Timer(on: loop) { [unowned self] in signal(process, SIGKILL) }
-        deadline.arm(after: PluginSupervisor.endTime)
-        instance.deadline = deadline
-    }
-
-    /// A client asked for it while it was exiting.
+    /// A client opened it while it was exiting.
     private func startAgain(_ instance: Instance) {
         guard !instance.waiting.isEmpty else { return }
         do throws(SessionError) {
