@@ -42,6 +42,17 @@ public final class AudioSessionClient {
     /// Nil while the daemon does not have the session.
     public var path: String? { proxy?.path }
 
+    /// How long the daemon has been away.
+    private enum Absence {
+        /// It is there, or was not there yet.
+        case none
+        /// It left, and may be restarting. The timer fires when it counts as lost.
+        case short(Timer)
+        /// It counts as lost. `state`: that of the session before. `notifyOthers`: the option of a deactivation that was
+        /// requested meanwhile; nil: none was.
+        case lost(state: SessionState, notifyOthers: Bool?)
+    }
+
     private let connection: Connection
     /// Gets all events, on the loop.
     public var onEvent: (Event) -> Void
@@ -55,14 +66,9 @@ public final class AudioSessionClient {
     private var waiting: [Reply] = []
     /// Requests that a daemon did not answer before it went: sent again when it is back.
     private var retries: [(again: () -> Void, give: (Failure) -> Void)] = []
-    private var lostTimer: Timer?
     /// Present while the session is ducked.
     private var duckingWatch: Subscription?
-    private var isLost = false
-    /// The state before the daemon was lost.
-    private var stateBeforeLoss = SessionState.inactive
-    /// The option `notify-others` of a deactivation that was requested while the daemon was lost.
-    private var missedDeactivation: Bool?
+    private var absence = Absence.none
     /// The unique name of the daemon; empty: there is none, or it is not known yet.
     private var owner = ""
     private var subscriptions: [Subscription] = []
@@ -95,7 +101,7 @@ public final class AudioSessionClient {
     public func activate(_ reply: @escaping Reply) {
         ask({ $0.activate($1) }) { [weak self] result in
             if case .success = result {
-                self?.missedDeactivation = nil
+                self?.noteDeactivation(nil)
                 self?.settle(.active)
             }
             reply(result)
@@ -112,7 +118,7 @@ public final class AudioSessionClient {
             switch result {
             case .success: self?.settle(.inactive)
             case .failure(let failure):
-                if let self, isLost, Self.isAbsence(failure) { missedDeactivation = notifyOthers }
+                if Self.isAbsence(failure) { self?.noteDeactivation(notifyOthers) }
             }
             reply(result)
         }
@@ -157,7 +163,7 @@ public final class AudioSessionClient {
     public func close(_ reply: @escaping Reply) {
         subscriptions = []
         duckingWatch = nil
-        lostTimer = nil
+        absence = .none
         wasActive = false
         giveUp()
         guard let proxy else { return reply(.success(())) }
@@ -191,7 +197,7 @@ public final class AudioSessionClient {
             onEvent(.refused(failure))
             for reply in replies { reply(.failure(failure)) }
         case .success(let values):
-            (isLost, missedDeactivation) = (false, nil)
+            absence = .none
             let path = values.first?.objectPathValue ?? ObjectPath.none
             proxy = SessionProxy(path, on: connection) { [weak self] event in self?.heard(event) }
             readDucking()
@@ -218,7 +224,7 @@ public final class AudioSessionClient {
         if owner.isEmpty {
             if !isLost { expectReturn() }
         } else {
-            lostTimer = nil
+            if case .short = absence { absence = .none }
             if proxy == nil { register() } else { rejoin() }
         }
     }
@@ -237,7 +243,7 @@ public final class AudioSessionClient {
                 let wasActive = wasActive
                 if !isLost { lose() }
                 self.wasActive = wasActive
-                (isLost, missedDeactivation) = (false, nil)
+                absence = .none
                 proxy = nil
                 register()
             }
@@ -246,11 +252,11 @@ public final class AudioSessionClient {
 
     /// The daemon has the session as before.
     private func rejoined(_ fields: [String: Value]) {
-        let deactivation = missedDeactivation
-        missedDeactivation = nil
-        if isLost {
-            isLost = false
-            state = stateBeforeLoss
+        var deactivation: Bool?
+        if case .lost(let before, let notifyOthers) = absence {
+            absence = .none
+            deactivation = notifyOthers
+            state = before
             if let path { onEvent(.registered(path: path)) }
         }
         catchUp(fields)
@@ -280,9 +286,7 @@ public final class AudioSessionClient {
 
     /// The daemon has been away for too long: the rules are not applied, and pending requests fail.
     private func lose() {
-        lostTimer = nil
-        isLost = true
-        stateBeforeLoss = state
+        absence = .lost(state: state, notifyOthers: nil)
         let wanted = wasActive
         settle(.inactive)
         wasActive = wanted
@@ -311,7 +315,7 @@ public final class AudioSessionClient {
                 }
                 self.retries.append(
                     (again: { [weak self] in self?.ask(request, reply) }, give: { reply(.failure($0)) }))
-                if self.lostTimer == nil { self.expectReturn() }
+                if case .none = self.absence { self.expectReturn() }
             }
         }
     }
@@ -328,7 +332,14 @@ public final class AudioSessionClient {
     private func expectReturn() {
         let timer = Timer(on: connection.loop) { [unowned self] in lose() }
         timer.arm(after: AudioSessionClient.patience)
-        lostTimer = timer
+        absence = .short(timer)
+    }
+
+    private var isLost: Bool { if case .lost = absence { true } else { false } }
+
+    /// Remembers, while the daemon is lost, that the next one must deactivate the session.
+    private func noteDeactivation(_ notifyOthers: Bool?) {
+        if case .lost(let state, _) = absence { absence = .lost(state: state, notifyOthers: notifyOthers) }
     }
 
     private func release() {

@@ -56,7 +56,13 @@ final class Daemon {
     /// The paused players, as stored in the state file.
     var pausedPlayers: [StateRecord.PausedPlayer] = []
     /// Changed properties of the caller's own session and of the manager, which are sent after the answer.
-    private var announcements: [Effect] = []
+    private var announcements: [Announcement] = []
+
+    private enum Announcement {
+        case session(SessionID, SessionProperties)
+        case manager(ManagerProperties)
+    }
+
     /// The request in progress, and the decision on it.
     private var asked: (event: Event, decision: Decision?)?
     private var deadline: Timer?
@@ -336,11 +342,11 @@ final class Daemon {
         case .propertiesChanged(let id, let properties):
             // Changes for others come before the answer; those that the caller knows from the answer must not delay it.
             if id == decision.session {
-                announcements.append(effect)
+                announcements.append(.session(id, properties))
             } else {
                 records[id]?.object.propertiesChanged(properties.names)
             }
-        case .managerPropertiesChanged: announcements.append(effect)
+        case .managerPropertiesChanged(let properties): announcements.append(.manager(properties))
         }
     }
 
@@ -356,11 +362,10 @@ final class Daemon {
         let due = announcements
         announcements.removeAll(keepingCapacity: true)
         connection.batch {
-            for effect in due {
-                switch effect {
-                case .propertiesChanged(let id, let properties): records[id]?.object.propertiesChanged(properties.names)
-                case .managerPropertiesChanged(let properties): managerObject?.propertiesChanged(properties.names)
-                default: break
+            for announcement in due {
+                switch announcement {
+                case .session(let id, let properties): records[id]?.object.propertiesChanged(properties.names)
+                case .manager(let properties): managerObject?.propertiesChanged(properties.names)
                 }
             }
         }

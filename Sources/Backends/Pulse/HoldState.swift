@@ -1,9 +1,14 @@
 /// The pending requests for the hold sink.
 struct HoldState {
-    /// Whether the server was asked to create it and it was not removed since.
-    var isCreated = false
-    /// Whether PulseAudio was asked for it, but it is not known yet whether the sink writes to our pipe.
-    var isUnproven = false
+    enum Sink: Sendable, Hashable {
+        /// It was not requested, or was removed since.
+        case none
+        /// PulseAudio was asked for it; it is not known yet whether the sink writes to our pipe.
+        case unproven
+        case requested
+    }
+
+    var sink = Sink.none
     /// Whether PulseAudio cannot open our pipe: its hold sink is a null sink.
     var isPipeRefused = false
     /// Requests that wait for it, in their order.
@@ -14,6 +19,9 @@ struct HoldState {
     var leaving: Set<UInt32> = []
     /// The moves of paused streams, which wait until it has taken back the data that it had fetched.
     var takingBack: [UInt32: () -> Void] = [:]
+
+    /// The server shows no hold sink any more. One that an earlier daemon left may go while this one's is created.
+    mutating func removed() { if sink == .requested { sink = .none } }
 
     /// A stream that is to be held.
     struct Waiter {

@@ -30,7 +30,7 @@ extension PulseBackend {
         // The requests of a stream take effect in their order.
         endTakingBack(id.number)
         // PipeWire's server may answer before the sink exists. PulseAudio's sink may turn out to have another pipe.
-        let isThere = model.isPipeWire ? model.sinks.values.contains(where: \.isHold) : !holds.isUnproven
+        let isThere = model.isPipeWire ? model.sinks.values.contains(where: \.isHold) : holds.sink != .unproven
         if isThere { move() } else { awaitHold(HoldState.Waiter(stream: id.number, move: move, end: end)) }
         batch.close()
     }
@@ -45,7 +45,7 @@ extension PulseBackend {
     public func prepareHold() {
         guard isReady, model.canHold, !model.playing.isEmpty, let connection else { return }
         holdIdleTimer?.arm(after: PulseBackend.holdIdleTime)
-        if !holds.isCreated, !model.sinks.values.contains(where: \.isHold) { makeHold(on: connection) }
+        if holds.sink == .none, !model.sinks.values.contains(where: \.isHold) { makeHold(on: connection) }
     }
 
     /// An unused hold sink would only appear in every mixer.
@@ -73,7 +73,7 @@ extension PulseBackend {
     static let holdIdleTime = 60.0
 
     private func makeHold(on connection: PulseConnection) {
-        holds.isCreated = true
+        holds.sink = .requested
         let folder = ServerAddress.environment("XDG_RUNTIME_DIR") ?? "/tmp"
         if !model.isPipeWire, !holds.isPipeRefused {
             if let pipe = FullPipe(path: HoldModule.path(in: folder)) {
@@ -84,26 +84,26 @@ extension PulseBackend {
         let hold = HoldModule.plain(model.wirePlumber, folder: folder)
         connection.loadModule(hold.name, hold.arguments) { [weak self] isThere in
             guard let self, !isThere else { return }
-            holds.isCreated = false
+            holds.sink = .none
             settleHold(isThere: false)
         }
     }
 
     private func makeHold(on connection: PulseConnection, writingTo pipe: FullPipe) {
-        holds.isUnproven = true
+        holds.sink = .unproven
         let hold = HoldModule.full(pipe: pipe.path)
         var module = noIndex
         connection.loadModule(hold.name, hold.arguments, made: { module = $0 }) {
             [weak self, weak connection] isThere in
             let isShared = pipe.handOver()
             guard let self, let connection else { return }
-            holds.isUnproven = false
+            if holds.sink == .unproven { holds.sink = .requested }
             if isThere && isShared { return settleHold(isThere: true) }
             holds.isPipeRefused = true
             if !isThere { return makeHold(on: connection) }
             // The waiting streams are muted this time. The null sink is created after this one was removed.
             settleHold(isThere: false)
-            connection.unloadModule(module) { [weak self] _ in self?.holds.isCreated = false }
+            connection.unloadModule(module) { [weak self] _ in self?.holds.sink = .none }
         }
     }
 

@@ -56,7 +56,7 @@ extension PulseBackend {
 
     private func remove(_ item: ReadRound.Item) {
         switch item.facility {
-        case .sink: if model.sinks.removeValue(forKey: item.index)?.isHold == true { holds.isCreated = false }
+        case .sink: if model.sinks.removeValue(forKey: item.index)?.isHold == true { holds.removed() }
         case .source: model.sources[item.index] = nil
         case .playing:
             model.playing[item.index] = nil
@@ -96,7 +96,7 @@ extension PulseBackend {
                 item: { [weak self] in
                     let sink = PulseDevice($0)
                     self?.model.sinks[sink.index] = sink
-                    if sink.isHold, self?.holds.isUnproven == false { self?.settleHold(isThere: true) }
+                    if sink.isHold, self?.holds.sink != .unproven { self?.settleHold(isThere: true) }
                 }, end: end)
         case .source:
             connection.readSources(
