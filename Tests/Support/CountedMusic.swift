@@ -69,9 +69,16 @@ extension Ear {
         // How far the music advanced between the two stretches, minus the music that was heard between them.
         var lost = after.seconds - before.seconds - Double(after.place - before.place - longest.count) / Ear.rate
         lost -= CountedMusic.period * (lost / CountedMusic.period).rounded()
+        if abs(lost) > 0.03 { keep(samples, "lost-\(Int(lost * 1_000))-ms-at-\(longest.lowerBound)") }
         return MusicHeard(
             silence: Double(longest.count) / Ear.rate, lost: lost,
             dropOuts: Double(silent - longest.count) / Ear.rate)
+    }
+
+    /// Writes a recording to the folder `SESSIOND_TEST_RECORDINGS`, if that is set.
+    private func keep(_ samples: [Int16], _ name: String) {
+        guard let folder = ProcessInfo.processInfo.environment["SESSIOND_TEST_RECORDINGS"] else { return }
+        _ = try? WaveFile.write(samples, to: "\(folder)/\(name)-\(getpid()).wav")
     }
 
     func place(of time: Double, _ blocks: [(end: Int, arrival: Double)]) -> Int? {
