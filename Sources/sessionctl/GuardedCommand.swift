@@ -35,6 +35,9 @@ final class GuardedCommand {
     private var phase = Phase.waiting
     private var outcome: Result<Int32, Complaint>?
     private var isTakingBack = false
+    /// Whether this process continued it, and the kernel has reported nothing since: its report comes only when the command
+    /// gets a processor, and then it may have been stopped again.
+    private var isContinuedByUs = false
     /// Whether the user had stopped it before it was released.
     private var wasSuspended = false
     private lazy var release = Timer(on: loop) { [unowned self] in releaseEnds() }
@@ -129,9 +132,14 @@ final class GuardedCommand {
             phase = .running
             release.disarm()
             terminal.lend()
-            kill(-process, SIGCONT)
+            proceed()
         case .waiting, .running, .ended: break
         }
+    }
+
+    private func proceed() {
+        isContinuedByUs = true
+        kill(-process, SIGCONT)
     }
 
     private func reap() {
@@ -147,6 +155,7 @@ final class GuardedCommand {
     }
 
     private func stopped(by signal: Int32) {
+        isContinuedByUs = false
         switch phase {
         case .stopping: phase = .stopped
         case .running: suspend()
@@ -170,9 +179,14 @@ final class GuardedCommand {
         session.deactivate(notifyOthers: true) { _ in follow() }
     }
 
-    /// Another process continued it.
+    /// This process or another one continued it.
     private func continued() {
+        let isContinuedByUs = isContinuedByUs
+        self.isContinuedByUs = false
         switch phase {
+        // The report is late: it is stopped again, or is about to be.
+        case .stopping where isContinuedByUs, .stopped where isContinuedByUs, .suspended where isContinuedByUs:
+            kill(-process, SIGSTOP)
         case .stopped, .suspended: takeBack()
         // If it was stopped and continued before this check, only one change is seen; a stopped one was continued
         // earlier.
@@ -180,7 +194,6 @@ final class GuardedCommand {
             phase = .stopped
             takeBack()
         case .waiting: isHeldByOthers = false
-        // `running`, `released`: continued by this process.
         case .running, .released, .stopping, .ended: break
         }
     }
@@ -345,7 +358,7 @@ final class GuardedCommand {
         case .stopping, .stopped, .suspended:
             wasSuspended = phase == .suspended
             phase = .released
-            kill(-process, SIGCONT)
+            proceed()
             release.arm(after: Self.reaction)
         case .released: release.arm(after: Self.reaction)
         case .waiting, .running, .ended: break

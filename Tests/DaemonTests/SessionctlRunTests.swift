@@ -94,6 +94,39 @@ import Testing
         withExtendedLifetime(child) {}
     }
 
+    /// The processor is busy, and the command gets it seldom: the kernel reports that it was continued only after the next
+    /// interruption began. That must not look as if the user had continued it.
+    @Test func interruptionsFollowEachOther_commandStaysStopped() throws {
+        let stage = try SessionctlStage()
+        let busy = try Child("taskset", ["-c", "0", "nice", "-n", "19", "sh", "-c", "while :; do :; done"])
+        let (child, process) = try stage.guarded(
+            "Music", [], ["taskset", "-c", "0", "chrt", "--idle", "0", "sh", "-c", "while :; do :; done"])
+        let client = try stage.daemon.client()
+        let phone = try client.session("Phone", category: "play-and-record", class: "call")
+        let other = try client.session("Other")
+        func hasContinued(_ count: Int) -> Bool {
+            eventually {
+                _ = child.line(timeout: 0) { _ in false }
+                return child.errors.count { $0.hasSuffix("continues") } == count
+            }
+        }
+        for round in 0..<10 {
+            client.activate(phone)
+            #expect(eventually { SessionctlStage.isStopped(process) })
+            client.deactivate(phone, notify: true)
+            #expect(hasContinued(2 * round + 1))
+            client.activate(other)
+            #expect(eventually { SessionctlStage.isStopped(process) })
+            // The late report has come, too.
+            usleep(50_000)
+            #expect(SessionctlStage.isStopped(process))
+            #expect(try stage.session("Music")?["State"]?.stringValue == "interrupted")
+            client.deactivate(other, notify: true)
+            #expect(hasContinued(2 * round + 2))
+        }
+        withExtendedLifetime((busy, child)) {}
+    }
+
     @Test func userContinuesDuringACall_commandStaysStopped() throws {
         let stage = try SessionctlStage()
         let (child, process) = try stage.guarded("Take", ["--category", "record"], ["sleep", "60"])
