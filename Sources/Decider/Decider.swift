@@ -243,8 +243,8 @@ public struct Decider: Sendable {
 
     /// The route follows the sessions.
     private mutating func follow(_ event: Event, hasEffects: Bool, _ view: () -> Routing.View) {
-        // If an output was away for less time than its loss takes to be reported, nothing has changed for the sessions, but
-        // another output may have been requested meanwhile.
+        // An output may come back before its loss is reported. Then nothing has changed for the sessions, but another output
+        // may have been requested.
         let mayChangeRoute = hasEffects || event.routeReason != nil
         let wanted: [Work] =
             mayChangeRoute ? [.route(.wanted(arbiter.routeChoice, reason: event.routeReason))] : []

@@ -1,15 +1,15 @@
 public import PluginAPI
 
 /// Decides how the values that the sound server remembers of changed streams are corrected, so that the next stream of a
-/// program starts as the user left the last one. It is a value without a server: the caller reads what the server
+/// program starts as the user left the last one. It does not talk to a server: the caller reads what the server
 /// remembers, and carries out the ``Correction``.
 ///
 /// What can be done depends on the server (``MemoryAccess``):
 /// - If its values can be read, each is compared, and corrected until it is right.
-/// - If they can only be written, they are written once the streams of that name have ended. Then the server may use the
-///   old values for a moment, and the device on which a stream was held cannot be written: it stays stored until
-///   the next stream of that name was moved to the device that the user chose.
-/// - If they are ignored, a stand-in, which is a paused stream of the same name, is corrected like any stream. It is closed
+/// - If they can only be written, they are written when all streams of that name have ended. For a moment after that, the
+///   server may still use the old values. The device of a held stream cannot be written: the repair is kept until the next
+///   stream of that name was moved to the device that the user chose.
+/// - If the server ignores written values, a stand-in, which is a paused stream of the same name, is corrected like any stream. It is closed
 ///   at once, maybe before the session manager has stored its values: the next stand-in proves that they were stored, by
 ///   starting with them.
 public struct MemoryBook: Sendable {
@@ -20,7 +20,7 @@ public struct MemoryBook: Sendable {
         public var streams: [AudioStream]
         /// The process of the stand-ins.
         public var ownProcess: UInt32
-        /// The names of streams that differ, or may differ, from what the user left.
+        /// The memory names of the streams that differ, or may differ, from what the user left.
         public var changed: Set<String>
 
         public init(access: MemoryAccess, streams: [AudioStream], ownProcess: UInt32, changed: Set<String>) {
@@ -33,7 +33,8 @@ public struct MemoryBook: Sendable {
 
     public enum Correction: Sendable, Hashable {
         case nothing
-        /// Write these, and delete the entries of the other names; ``MemoryBook/wrote(_:_:at:)`` follows.
+        /// Write these entries, and delete the entries of the names in `forgetting`. If that succeeds, call
+        /// ``MemoryBook/wrote(_:_:at:)``.
         case write([StreamMemory], forgetting: [String])
         /// These stand-ins must be there, and no others.
         case standIns([StreamMemory])

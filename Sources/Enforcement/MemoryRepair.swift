@@ -1,7 +1,7 @@
 public import PluginAPI
 
-/// Corrects what the server remembers under one name of changed streams: the next stream of that name must start as the
-/// user left the last one, not ducked.
+/// Corrects what the server remembers under one name, after the daemon changed streams of that name: the next one must start
+/// as the user left the last one, not ducked.
 public struct MemoryRepair: Sendable, Hashable {
     /// The action for a remembered entry.
     public enum Verdict: Sendable, Hashable {

@@ -48,7 +48,7 @@ public final class AudioSessionClient {
         case none
         /// It left, and may be restarting. The timer fires when it counts as lost.
         case short(Timer)
-        /// It counts as lost. `state`: that of the session before. `notifyOthers`: the option of a deactivation that was
+        /// It counts as lost. `state`: the state of the session before the loss. `notifyOthers`: the option of a deactivation that was
         /// requested meanwhile; nil: none was.
         case lost(state: SessionState, notifyOthers: Bool?)
     }
@@ -163,7 +163,7 @@ public final class AudioSessionClient {
     public func close(_ reply: @escaping Reply) {
         subscriptions = []
         duckingWatch = nil
-        absence = .none
+        if case .short = absence { absence = .none }
         wasActive = false
         giveUp()
         guard let proxy else { return reply(.success(())) }

@@ -1,9 +1,9 @@
 import Glibc
 public import Processes
 
-/// The life of one plugin: when its program is started and ended, and what the clients that wait for it are answered.
+/// The life of one plugin: when its program is started and ended, and which answer waiting clients get.
 ///
-/// It is a value without a process, a bus or a clock: it gets what happened, and returns the actions, in order. Times are
+/// It starts no process, and uses no bus and no clock: it gets what happened, and returns the actions, in order. Times are
 /// microseconds on the monotonic clock.
 public struct PluginLife: Sendable {
     /// As listed on the bus.
@@ -37,8 +37,8 @@ public struct PluginLife: Sendable {
         case end(Int32, String)
         /// Kill the process and all in its group.
         case kill(Int32)
-        /// The first process of that group has ended: the others must end, too. Then ``groupEnded(_:)`` follows. If it was
-        /// asked to end, they were asked with it.
+        /// The first process of that group has ended: the others must end, too. Then ``groupEnded(_:)`` follows.
+        /// `wasAsked`: the whole group was asked to end already.
         case endGroup(Int32, wasAsked: Bool)
         /// Start it soon, to continue its work, if it is not started before.
         case startSoon
@@ -69,7 +69,7 @@ public struct PluginLife: Sendable {
         case running(Running)
         /// It has left the bus, or did not register properly, and its process still runs.
         case astray(Int32, wasBusy: Bool)
-        /// It was asked to end; killed at `due`, unless it has been.
+        /// It was asked to end. It is killed at `due`; nil: it was killed already.
         case stopping(Int32, due: UInt64?)
         /// It was asked to end, and its process has ended; others in its group may not have.
         case settling(Int32)
@@ -79,7 +79,7 @@ public struct PluginLife: Sendable {
         var registration: Registration
         /// Nil if it was not started here.
         let process: Int32?
-        /// When it is ended if it is idle; nil: not.
+        /// When it is ended, if it is still idle then; nil: it is in use, or is never ended.
         var idleDue: UInt64?
     }
 
@@ -129,7 +129,7 @@ public struct PluginLife: Sendable {
         if case .running(let running) = phase { running.registration } else { nil }
     }
 
-    /// Whether nothing of it must be remembered.
+    /// Whether it can be forgotten: nothing runs, and no crash counts.
     public var isBlank: Bool { phase == .ended && crashes.isEmpty }
 
     /// When ``timePassed(at:isBusy:)`` is due; nil: never.
@@ -142,7 +142,7 @@ public struct PluginLife: Sendable {
         }
     }
 
-    /// How often it crashed of late, if that is too often to start it; else nil.
+    /// How often it crashed within the last half minute, if that is too often to start it; else nil.
     public mutating func crashCount(at now: UInt64) -> Int? {
         crashes.removeAll { now &- $0 > PluginLife.crashLimit.microseconds }
         return crashes.count < PluginLife.crashLimit.count ? nil : crashes.count
@@ -285,10 +285,12 @@ public struct PluginLife: Sendable {
 
     /// It has ended without being asked. The programs of a script end with it: they would not be watched any more.
     private mutating func exited(_ process: Int32, _ change: ChildChange, wasBusy: Bool, at now: UInt64) -> [Action] {
+        // One that left the bus is announced as stopped already.
+        let isAnnounced = state == .stopped
         phase = .ended
         let rest = Action.endGroup(process, wasAsked: false)
         switch change {
-        case .exited(0): return [rest, announcement, .refuse("exited")]
+        case .exited(0): return [rest] + (isAnnounced ? [] : [announcement]) + [.refuse("exited")]
         case .exited(let code): failure = "exited with \(code)"
         case .killed(let signal): failure = "was ended by signal \(signal)"
         case .stopped, .continued: return []

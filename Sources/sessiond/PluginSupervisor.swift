@@ -8,7 +8,7 @@ import SessionBus
 import Supervision
 
 /// Plugin processes: found by their manifests, started on demand, and watched, without blocking anything.
-/// ``PluginLife`` decides when.
+/// ``PluginLife`` decides when they are started and ended.
 final class PluginSupervisor: PluginService {
     /// One plugin that is running, starting, or was running.
     private final class Instance {
@@ -18,10 +18,10 @@ final class PluginSupervisor: PluginService {
         var registered: PluginManifest?
         /// Fires at the deadline of its life.
         var timer: Timer?
-        /// Its connection, while it is registered.
+        /// Watches its connection, while it is registered.
         var watch: Subscription?
         var waiting: [(Result<(busName: String, path: String), Failure>) -> Void] = []
-        /// The connections of the clients that opened it, by unique name.
+        /// Watch the clients that opened it, by unique name.
         var users: [String: Subscription] = [:]
 
         init(id: String) { self.id = id }
@@ -276,6 +276,11 @@ final class PluginSupervisor: PluginService {
 
     private func perform(_ actions: [PluginLife.Action], for instance: Instance) {
         for action in actions { perform(action, for: instance) }
+        update(instance)
+    }
+
+    /// Follows the state of its life.
+    private func update(_ instance: Instance) {
         if instance.life.registration == nil { instance.watch = nil }
         guard let deadline = instance.life.nextDeadline else {
             instance.timer = nil
@@ -399,10 +404,10 @@ extension PluginSupervisor {
             guard let self, let instance else { return }
             instance.users[caller] = nil
             instance.life.left(by: caller, at: MonotonicClock.now())
-            perform([], for: instance)
+            update(instance)
         }
         instance.life.used(by: caller, at: MonotonicClock.now())
-        perform([], for: instance)
+        update(instance)
     }
 
     /// Whether it registered as busy, or has an active or interrupted session.

@@ -10,8 +10,8 @@ import Testing
 @testable import Scenario
 
 /// Random programs, their players, and clients. The sessions agree with the second models of the rules and of adoption, the
-/// condition of each stream agrees with a simple table, and the daemon resumes only players that it paused and the user did not use
-/// since.
+/// condition of each stream agrees with a simple table, and the daemon resumes only players that it paused and the user did
+/// not use since.
 @Suite struct RandomStreamTests {
     @Test func randomRuns_agreeWithTheModelAndTheTable() {
         var (pauses, resumes) = (0, 0)

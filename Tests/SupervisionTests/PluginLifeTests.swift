@@ -58,22 +58,22 @@ import Testing
     /// Ended, Starting, Running, Busy, Foreign (not started here), Astray, astray and Was busy, astray because it did not
     /// register (X), asked To end, Killed, its Group remains, Crashed. Actions: announce (a), serve (s), refuse (r), end (e),
     /// kill (k), end the group (g; h: which was asked), start soon (b), start if awaited (w). A dot means that nothing
-    /// changes. A registration to which there is an objection is refused (!).
+    /// changes. A client that opens it must start it, is served, or waits. A registration to which there is an objection is refused (!).
     private static let table = """
                           | E     S     R     B     F     A     W     X     T     K     G     C
-        opened            | .     .     .     .     .     Tea   Tea   Tea   .     .     .     .
+        opened            | start wait  serve serve serve Tea   Tea   Tea   wait  wait  wait  start
         registers         | Fas   Ras   .     R     .     Ras   Ras   Ras   !     !     !     Fas
         registers as busy | Fas   Bas   B     .     .     Bas   Bas   Bas   !     !     !     Fas
         wrong version     | .     Xear  .     .     .     .     .     .     .     .     .     .
         leaves the bus    | .     .     Aa    Wa    Ea    .     .     .     .     .     .     .
-        exits             | .     Egar  Egar  Egar  .     Egar  Egar  Cg    Gh    Gh    .     .
+        exits             | .     Egar  Egar  Egar  .     Egr   Egr   Cg    Gh    Gh    .     .
         fails             | .     Cgar  Cgar  Cgarb .     Cgar  Cgarb Cg    Gh    Gh    .     .
         crashes           | .     Cgar  Cgar  Cgarb .     Cgar  Cgarb Cg    Gh    Gh    .     .
         is killed         | .     Cgar  Cgar  Cgarb .     Cgar  Cgarb Cg    Gh    Gh    .     .
         is suspended      | .     .     .     .     .     .     .     .     .     .     .     .
         group ended       | .     .     .     .     .     .     .     .     .     .     Eaw   .
         another group     | .     .     .     .     .     .     .     .     .     .     .     .
-        time passed       | .     Xkar  .     .     .     .     .     .     Kk    .     .     .
+        time passed       | .     Xkar  Tea   .     .     .     .     .     Kk    .     .     .
         """
 
     private static func letter(_ life: PluginLife) -> Character {
@@ -110,8 +110,17 @@ import Testing
         for (name, input) in Self.inputs {
             let cells = Self.states.map { state -> String in
                 var life = PluginLife()
+                life.idleTimeout = 1
                 for input in state.inputs { _ = input(&life) }
                 #expect(Self.letter(life) == state.letter)
+                if name == "opened" {
+                    switch life.open(at: 0) {
+                    case .start: return "start"
+                    case .served: return "serve"
+                    case .wait(let actions):
+                        return actions.isEmpty ? "wait" : String(Self.letter(life)) + String(actions.map(Self.letter))
+                    }
+                }
                 if name.hasPrefix("registers"), life.objection(to: Self.place.busName) != nil { return "!" }
                 let actions = input(&life)
                 let isNothing = actions.isEmpty && Self.letter(life) == state.letter
@@ -219,6 +228,7 @@ private struct PluginWorld {
     private var waiting: [UInt64] = []
     private var users: Set<String> = []
     private var groups: [Int32] = []
+    private var announced: PluginLife.Action?
     private(set) var startCount = 0
     private(set) var faults: [String] = []
 
@@ -335,6 +345,8 @@ private struct PluginWorld {
         for action in actions {
             switch action {
             case .announce(let state, let message):
+                if announced == action { faults.append("\(state) is announced twice") }
+                announced = action
                 if (state == .crashed) == message.isEmpty { faults.append("\(state) with the message '\(message)'") }
             case .serve:
                 if !isOnBus { faults.append("served by nobody") }

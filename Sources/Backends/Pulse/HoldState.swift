@@ -5,6 +5,7 @@ struct HoldState {
         case none
         /// PulseAudio was asked for it; it is not known yet whether the sink writes to our pipe.
         case unproven
+        /// It was requested, and may exist.
         case requested
     }
 
@@ -20,7 +21,7 @@ struct HoldState {
     /// The moves of paused streams, which wait until it has taken back the data that it had fetched.
     var takingBack: [UInt32: () -> Void] = [:]
 
-    /// The server shows no hold sink any more. One that an earlier daemon left may go while this one's is created.
+    /// A hold sink was removed. While ours is being created, it was that of an earlier daemon.
     mutating func removed() { if sink == .requested { sink = .none } }
 
     /// A stream that is to be held.
