@@ -14,7 +14,7 @@ import Testing
 /// not use since.
 @Suite struct RandomStreamTests {
     @Test func randomRuns_agreeWithTheModelAndTheTable() {
-        var (pauses, resumes) = (0, 0)
+        var (pauses, resumes, active) = (0, 0, 0)
         for seed in 1...80 as ClosedRange<UInt64> {
             var run = StreamRun(seed: seed)
             if let fault = run.play(steps: 80) {
@@ -23,9 +23,11 @@ import Testing
             }
             pauses += run.pauses
             resumes += run.resumes
+            active += run.activeCount
         }
         #expect(pauses > 100)
         #expect(resumes > 10)
+        #expect(active > 100)
     }
 
     @Test func allProgramsEnd_nothingIsLeft() {
@@ -58,6 +60,8 @@ struct StreamRun {
     private var startedByHand: Set<String> = []
     private(set) var pauses = 0
     private(set) var resumes = 0
+    /// As ``AdoptionModel/activeCount``.
+    var activeCount: Int { adoption?.activeCount ?? 0 }
     private let programs = ["player", "game", "phone", "browser"]
 
     init(seed: UInt64) {
@@ -84,7 +88,7 @@ struct StreamRun {
             let what = act()
             // A stream is ducked for a moment before it is held.
             pass(0.3)
-            if let fault = faults.first ?? contradiction { return "step \(step), \(what): \(fault)" }
+            if let fault = faults.first ?? contradiction() { return "step \(step), \(what): \(fault)" }
         }
         return nil
     }
@@ -299,8 +303,9 @@ struct StreamRun {
         return nil
     }
 
-    private var contradiction: String? {
+    private mutating func contradiction() -> String? {
         if let playing { return playing }
+        let adopted = adopted
         if let fault = adoption?.contradiction(adopted, at: now) { return fault }
         let active = decider.arbiter.sessions.filter { $0.state == .active }
         let isCalling = active.contains { $0.sessionClass != .app }

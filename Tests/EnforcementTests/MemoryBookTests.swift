@@ -55,6 +55,23 @@ import Testing
         #expect(book.keep(full, of: Self.name) == true, "the name is known")
     }
 
+    @Test func entryThatOnlyTheDaemonMade_isDeleted() {
+        var book = MemoryBook([MemoryRepair(name: Self.name, original: nil, bases: [full])])
+        #expect(book.correct([entry(ducked)], view(.readAndWrite)) == .write([], forgetting: [Self.name]))
+    }
+
+    @Test func manyStreamsOfAName_theLastEightCount() {
+        var book = book([full])
+        // Known already: nothing changes.
+        book.add(MemoryRepair(name: Self.name, original: nil, bases: []))
+        let bases = (1...9 as ClosedRange<UInt32>).map { StreamBase(volume: [$0], isMuted: false, deviceName: nil) }
+        for base in bases { #expect(book.keep(base, of: Self.name) == true) }
+        #expect(book.repairs.map(\.bases) == [Array(bases.suffix(8))])
+        #expect(book.keep(bases[4], of: Self.name) == true)
+        #expect(book.repairs[0].bases.count == 8)
+        #expect(book.repairs[0].bases.last == bases[4])
+    }
+
     // MARK: WirePlumber 0.4
 
     @Test func valuesCanOnlyBeWritten_oncePerEndOfTheStreams() {

@@ -41,6 +41,8 @@ struct AdoptionModel {
     private var silent: [Activity: Instant] = [:]
     /// When a call or an alert was active last.
     var lastRestriction: Instant?
+    /// How often a program had to be active.
+    private(set) var activeCount = 0
 
     init(mixes: Bool) { self.mixes = mixes }
 
@@ -63,7 +65,7 @@ struct AdoptionModel {
     }
 
     /// The first contradiction; nil: none. `adopted`: the sessions of adopted programs.
-    func contradiction(_ adopted: [(program: String, session: Session)], at now: Instant) -> String? {
+    mutating func contradiction(_ adopted: [(program: String, session: Session)], at now: Instant) -> String? {
         for (activity, since) in present {
             let own = adopted.filter { $0.program == activity.program && Purpose($0.session) == activity.purpose }
             guard let session = own.first?.session, own.count == 1 else {
@@ -71,7 +73,9 @@ struct AdoptionModel {
             }
             // Only calls and alerts interrupt a program that mixes.
             let isFree = lastRestriction.map { $0 < since } ?? true
-            if mixes, isFree, session.state != .active {
+            guard mixes, isFree else { continue }
+            activeCount += 1
+            if session.state != .active {
                 return "\(activity.program) is \(session.state) with its \(activity.purpose), and nothing interrupts it"
             }
         }
