@@ -101,6 +101,7 @@ import Testing
         let busy = try Child("taskset", ["-c", "0", "nice", "-n", "19", "sh", "-c", "while :; do :; done"])
         let (child, process) = try stage.guarded(
             "Music", [], ["taskset", "-c", "0", "chrt", "--idle", "0", "sh", "-c", "while :; do :; done"])
+        defer { kill(process, SIGKILL) }
         let client = try stage.daemon.client()
         let phone = try client.session("Phone", category: "play-and-record", class: "call")
         let other = try client.session("Other")
