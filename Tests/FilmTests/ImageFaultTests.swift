@@ -47,7 +47,7 @@ import Testing
         #expect(try stage.property("Error", of: job) == .string("org.sessiond1.Error.DecodeFailed"))
         #expect(stage.finished[job]?.first?.contains("10 s") == true)
         #expect(try stage.pictures(try TestMedia.named("short-gop.mp4").path(), [1]).count == 1)
-        #expect(!stage.workers.contains(where: FilmStage.isZombie))
+        #expect(eventually { !stage.workers.contains(where: FilmStage.isZombie) })
     }
 
     @Test func killedWorker_failsOnlyItsJob() throws {
