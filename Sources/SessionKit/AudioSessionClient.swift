@@ -48,8 +48,8 @@ public final class AudioSessionClient {
         case none
         /// It left, and may be restarting. The timer fires when it counts as lost.
         case short(Timer)
-        /// It counts as lost. `state`: the state of the session before the loss. `notifyOthers`: the option of a deactivation that was
-        /// requested meanwhile; nil: none was.
+        /// It counts as lost. `state`: the state of the session before the loss. `notifyOthers`: the option of a
+        /// deactivation that was requested meanwhile; nil: none was.
         case lost(state: SessionState, notifyOthers: Bool?)
     }
 

@@ -15,7 +15,7 @@ import Testing
 @Suite struct RandomStreamTests {
     @Test func randomRuns_agreeWithTheModelAndTheTable() {
         var (pauses, resumes, active) = (0, 0, 0)
-        for seed in 1...80 as ClosedRange<UInt64> {
+        for seed in 1...160 as ClosedRange<UInt64> {
             var run = StreamRun(seed: seed)
             if let fault = run.play(steps: 80) {
                 Issue.record("seed \(seed): \(fault)")
