@@ -46,6 +46,8 @@ import Testing
         let other = try client.session("Other")
         client.activate(other)
         #expect(music.line { $0.contains("interrupted by Other") } != nil)
+        // The command stops only when it gets a processor.
+        #expect(eventually { SessionctlStage.isStopped(process) })
         client.deactivate(other)
         #expect(music.line { $0.contains("kill -CONT") } != nil)
         #expect(SessionctlStage.isStopped(process))
