@@ -91,7 +91,10 @@ import Testing
         #expect(blocks.count >= 2)
         for block in blocks {
             let stage = try DaemonStage(settings: block.text)
-            #expect(stage.daemon.errors == [], "\(block)")
+            // Complaints about settings come before this line. There is no sound server.
+            #expect(stage.daemon.line { $0.contains(" serves org.sessiond1 ") } != nil)
+            let known = [" serves org.sessiond1 ", "no connection to the sound server"]
+            #expect(stage.daemon.errors.filter { line in !known.contains(where: line.contains) } == [], "\(block)")
         }
     }
 
