@@ -488,7 +488,7 @@ extension Action {
             ("select-output", [.init("uid", .text(uid)), .init("reason", .number(reason.rawValue))])
         case .ask(.input(let uid), let reason):
             ("select-input", [.init("uid", .text(uid)), .init("reason", .number(reason.rawValue))])
-        case .ask(.handsFree(let uid, _), let reason):
+        case .ask(.handsFree(let uid), let reason):
             ("hands-free", [.init("uid", .text(uid ?? "")), .init("reason", .number(reason.rawValue))])
         case .move(let move):
             ("move-recording", [.init("uid", .text(move.input)), .init("stream", .number(move.stream.number))])

@@ -36,14 +36,19 @@ public protocol AudioBackend: AnyObject {
     /// deadline. This applies to all requests below.
     func selectOutput(_ uid: String, reason: RouteChangeReason, completion: @escaping Completion)
     /// Makes that port the route's input. The microphone of a headset in its music profile becomes the input when
-    /// ``setHandsFree(_:takesOver:reason:completion:)`` has changed the profile.
+    /// ``setHandsFree(_:reason:completion:)`` has changed the profile.
     func selectInput(_ uid: String, reason: RouteChangeReason, completion: @escaping Completion)
-    /// Switches the headset with that input to its hands-free profile, and every other headset that this backend has
-    /// switched (nil: all of them) back to its former profile. `takesOver`: the headset is hands-free already, because an
-    /// earlier daemon switched it; later it is switched back to music. Without it, a profile that another program set stays.
-    /// Fails with `badParameter` if no headset has the input.
-    func setHandsFree(
-        _ uid: String?, takesOver: Bool, reason: RouteChangeReason, completion: @escaping Completion)
+    /// Switches the headset with that input to its hands-free profile, and every other headset in ``formerProfiles``
+    /// (nil: all of them) back to its former profile. A headset that the user or another program made hands-free is not
+    /// in there, and stays. Fails with `badParameter` if no headset has the input.
+    func setHandsFree(_ uid: String?, reason: RouteChangeReason, completion: @escaping Completion)
+    /// The profiles that headsets had before they were switched to hands-free, by card; they are kept while the server
+    /// is gone. Set them before ``start()`` to continue for an earlier daemon.
+    var formerProfiles: [String: String] { get set }
+    /// ``formerProfiles`` changed. Called before the server is asked to switch a headset.
+    var onFormerProfilesChanged: (() -> Void)? { get set }
+    /// The input of a headset in ``formerProfiles`` that is hands-free; nil: there is none.
+    var switchedHeadset: String? { get }
     /// Moves one stream to the device of that port.
     func moveStream(_ id: AudioStream.ID, to uid: String, completion: @escaping Completion)
     /// Mutes or unmutes one stream at the server. The caller must restore it, because the server remembers a mute.

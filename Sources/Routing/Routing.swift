@@ -29,6 +29,8 @@ public struct Routing: Sendable {
         public var pauseDelay = 0.0
         /// As ``AudioSnapshot/isInputMuted``.
         public var isInputMuted = false
+        /// As ``AudioBackend/switchedHeadset``.
+        public var switchedHeadset: String?
 
         public init() {}
     }
@@ -59,7 +61,7 @@ public struct Routing: Sendable {
         case output(String)
         case input(String)
         /// nil: no headset needs its hands-free profile.
-        case handsFree(String?, takesOver: Bool)
+        case handsFree(String?)
     }
 
     public enum Effect: Sendable, Hashable {
@@ -184,8 +186,7 @@ public struct Routing: Sendable {
         wanted = choice
         guard choice != before else { return effects }
         if choice.handsFree != before.handsFree {
-            // A session that already recorded when the server was found has requested this before.
-            effects.append(.ask(.handsFree(choice.handsFree, takesOver: isFirst), reason: cause))
+            effects.append(.ask(.handsFree(choice.handsFree), reason: cause))
         }
         let route = view.audio.route
         // If the server itself has left the removed device, our request removes nothing more.
@@ -203,12 +204,13 @@ public struct Routing: Sendable {
     }
 
     /// The choice to compare with. The route of a new server counts as chosen; so do devices that were found
-    /// together, because their default was chosen earlier.
+    /// together, because their default was chosen earlier. A headset that was switched to hands-free for a session counts
+    /// as chosen for that, even if its session ended while there was no daemon, no server or no such headset.
     private func before(_ view: View) -> RouteChoice {
-        guard wanted == nil || view.isEnumerating else { return wanted ?? RouteChoice() }
-        let found = Arbiter.idleRouteChoice(on: view.audio)
-        var before = wanted ?? found
+        var before = wanted ?? Arbiter.idleRouteChoice(on: view.audio)
+        before.handsFree = before.handsFree ?? view.switchedHeadset
         guard view.isEnumerating else { return before }
+        let found = Arbiter.idleRouteChoice(on: view.audio)
         if let output = found.output, view.enumerated.contains(output) { before.output = output }
         if let input = found.input, view.enumerated.contains(input) { before.input = input }
         return before
@@ -234,7 +236,7 @@ public struct Routing: Sendable {
             guard asked.input == uid else { return [] }
             asked.input = nil
             return [.warn("cannot change the input: \(error)")]
-        case .handsFree(let uid, _):
+        case .handsFree(let uid):
             guard wanted?.handsFree == uid else { return [] }
             return [.warn("cannot change the profile of the headset: \(error)")]
         }

@@ -258,7 +258,7 @@ public struct Run {
             outputs.append(uid)
             requests.append("output \(written(uid)) requested")
         case .ask(.input(let uid), _): requests.append("input \(written(uid)) requested")
-        case .ask(.handsFree(let uid, _), _):
+        case .ask(.handsFree(let uid), _):
             requests.append(
                 uid.map { "hands-free profile of \(written($0)) requested" } ?? "no hands-free profile requested")
         case .move(let move): requests.append("recording moved to \(written(move.input))")

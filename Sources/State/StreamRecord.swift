@@ -1,7 +1,7 @@
 public import Enforcement
 public import PluginAPI
 
-/// How streams, and the server's remembered values, were before the daemon changed them.
+/// How streams, the server's remembered values, and the profiles of headsets were before the daemon changed them.
 public struct StreamRecord: Sendable, Hashable {
     /// A stream that differs from what the user left.
     public struct Entry: Sendable, Hashable {
@@ -33,16 +33,19 @@ public struct StreamRecord: Sendable, Hashable {
     public var entries: [Entry] = []
     /// The remembered values that must be corrected.
     public var memories: [MemoryRepair] = []
+    /// The profiles of headsets before they were switched to hands-free, by card, until they have another profile again.
+    public var profiles: [String: String] = [:]
 
     /// Whether nothing must be restored: then no file is needed.
-    public var isEmpty: Bool { entries.isEmpty && memories.isEmpty }
+    public var isEmpty: Bool { entries.isEmpty && memories.isEmpty && profiles.isEmpty }
 
-    public init(entries: [Entry] = [], memories: [MemoryRepair] = []) {
+    public init(entries: [Entry] = [], memories: [MemoryRepair] = [], profiles: [String: String] = [:]) {
         self.entries = entries
         self.memories = memories
+        self.profiles = profiles
     }
 
-    static let magic: [UInt8] = Array("sessiond streams 4\n".utf8)
+    static let magic: [UInt8] = Array("sessiond streams 5\n".utf8)
 
     /// Nil if the bytes are truncated or not in this format.
     public init?(_ bytes: [UInt8]) {
@@ -86,6 +89,10 @@ extension ByteWriter {
             }
             writer.array(memory.bases) { $0.base($1) }
         }
+        entries(record.profiles.sorted { $0.key < $1.key }) { writer, profile in
+            writer.string(profile.key)
+            writer.string(profile.value)
+        }
     }
 
     private mutating func base(_ base: StreamBase) {
@@ -122,6 +129,8 @@ extension ByteReader {
                         deviceName: try reader.optional { reader throws(ByteError) in try reader.string() })
                 }, bases: try reader.array { reader throws(ByteError) in try reader.base() })
         }
+        let profiles = try entries { reader throws(ByteError) in (try reader.string(), try reader.string()) }
+        record.profiles = Dictionary(profiles) { first, _ in first }
         return record
     }
 

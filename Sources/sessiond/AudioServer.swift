@@ -35,6 +35,13 @@ final class AudioServer {
 
     var snapshot: AudioSnapshot { backend.snapshot }
 
+    /// The part of the server's state that decides the route.
+    var view: Routing.View {
+        var view = Routing.View(snapshot)
+        view.switchedHeadset = backend.switchedHeadset
+        return view
+    }
+
     // MARK: Facts
 
     func start() {
@@ -75,8 +82,7 @@ final class AudioServer {
         switch request {
         case .output(let uid): backend.selectOutput(uid, reason: reason, completion: answered)
         case .input(let uid): backend.selectInput(uid, reason: reason, completion: answered)
-        case .handsFree(let uid, let takesOver):
-            backend.setHandsFree(uid, takesOver: takesOver, reason: reason, completion: answered)
+        case .handsFree(let uid): backend.setHandsFree(uid, reason: reason, completion: answered)
         }
     }
 
@@ -105,7 +111,7 @@ final class AudioServer {
 }
 
 extension Routing.View {
-    init(_ snapshot: AudioSnapshot) {
+    fileprivate init(_ snapshot: AudioSnapshot) {
         self.init()
         isConnected = snapshot.isConnected
         audio = Audio(route: snapshot.route, inputs: snapshot.availableInputs, outputs: snapshot.availableOutputs)

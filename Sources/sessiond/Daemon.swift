@@ -213,9 +213,7 @@ final class Daemon {
         decider.submit(fact)
         while let action = decider.next(
             at: Instant(microseconds: MonotonicClock.now()),
-            view: { [audio] in
-                audio.map { Routing.View($0.snapshot) } ?? Routing.View()
-            })
+            view: { [audio] in audio?.view ?? Routing.View() })
         { carryOut(action) }
         if let due = decider.nextDeadline { deadline?.arm(at: due.microseconds) } else { deadline?.disarm() }
     }

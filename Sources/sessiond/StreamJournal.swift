@@ -5,7 +5,7 @@ import Logging
 import Processes
 import State
 
-/// The original values of changed streams, written to disk before each change:
+/// The original values of streams and headsets, written to disk before they are changed:
 /// `$XDG_RUNTIME_DIR/sessiond/streams-<bus>`. Values that the server may remember over a restart of the machine are
 /// also in `$XDG_STATE_HOME/sessiond/streams`.
 ///
@@ -60,7 +60,7 @@ final class StreamJournal {
         return contents
     }
 
-    /// On disk when this returns. False if that fails: then nothing may be changed.
+    /// On disk when this returns. False if that fails: then no stream may be changed.
     func write(_ contents: StreamRecord) -> Bool {
         guard contents != written else { return true }
         guard put(contents, at: path) else { return false }
@@ -83,7 +83,10 @@ final class StreamJournal {
         if bytes.count > StreamJournal.maximumBytes { errno = EFBIG }
         guard bytes.count <= StreamJournal.maximumBytes, let file = OwnFile.replace(path, with: bytes) else {
             let reason = String(cString: strerror(errno))
-            warn(path, "cannot be written (\(reason)): streams of other programs will not be changed")
+            warn(
+                path,
+                "cannot be written (\(reason)): streams of other programs will not be changed, and a headset may stay "
+                    + "hands-free if sessiond is restarted during a call")
             return false
         }
         close(file)

@@ -4,11 +4,11 @@ import Glibc
 import PluginAPI
 import State
 
-/// Stores how streams, and the server's remembered values, were before the daemon changed them, and carries out the
-/// corrections of ``MemoryBook``. Decides nothing itself.
+/// Stores how streams, the server's remembered values, and the profiles of headsets were before the daemon changed
+/// them, and carries out the corrections of ``MemoryBook``. Decides nothing itself.
 final class StreamLedger {
     private let backend: any AudioBackend
-    /// Nil if nothing can be stored: then nothing is changed.
+    /// Nil if nothing can be stored: then no stream is changed.
     private let journal: StreamJournal?
     private var entries: [StreamRecord.Entry]
     private var memory: MemoryBook
@@ -31,12 +31,18 @@ final class StreamLedger {
         let contents = journal?.read() ?? StreamRecord()
         entries = contents.entries
         memory = MemoryBook(contents.memories)
+        backend.formerProfiles = contents.profiles
         backend.onMemoryChanged = { [unowned self] in correctMemory() }
+        // A headset is switched even if this cannot be stored: a call needs its microphone.
+        backend.onFormerProfilesChanged = { [unowned self] in _ = journal?.write(self.contents) }
     }
 
-    private var contents: StreamRecord { StreamRecord(entries: entries, memories: memory.repairs) }
+    private var contents: StreamRecord {
+        StreamRecord(entries: entries, memories: memory.repairs, profiles: backend.formerProfiles)
+    }
 
-    var isEmpty: Bool { contents.isEmpty }
+    /// Whether no stream, and nothing that the server remembers of streams, must be restored.
+    var isEmpty: Bool { entries.isEmpty && memory.repairs.isEmpty }
 
     /// The existing streams that an earlier daemon or connection had changed. Its changes of other streams ended with
     /// them, except for what the server remembers.

@@ -363,6 +363,36 @@ import Testing
         #expect(try eventually { try stage.activeProfile(of: radio.card) == "a2dp_sink" })
     }
 
+    /// The journal shows the next daemon which headset was switched.
+    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: the fake headset"))
+    func callEndsWhileNoDaemonRuns_headsetIsRestored() throws {
+        let radio = try FakeBluetooth()
+        let stage = try RouteStage(radio)
+        for isKilled in [true, false] {
+            let client = try stage.daemon.client()
+            let chat = try client.session("Chat", category: "play-and-record", mode: "voice-chat")
+            client.activate(chat)
+            #expect(eventually { stage.output.hasSuffix("/hfp") })
+            if isKilled {
+                stage.daemon.daemon.kill()
+            } else {
+                stage.daemon.daemon.signal(SIGTERM)
+                #expect(stage.daemon.daemon.wait() == .code(0))
+                #expect(try stage.activeProfile(of: radio.card) == "handsfree_head_unit", "the call continues")
+            }
+            client.connection.close()
+            try stage.daemon.restart()
+            #expect(stage.daemon.waitForServer())
+            #expect(try eventually { try stage.activeProfile(of: radio.card) == "a2dp_sink" })
+            #expect(eventually { stage.output.hasSuffix("/a2dp") })
+        }
+        func journals() throws -> [String] {
+            try FileManager.default.contentsOfDirectory(atPath: stage.daemon.stateFolder)
+                .filter { $0.hasPrefix("streams-") }
+        }
+        #expect(try eventually { try journals() == [] }, "nothing is left to restore")
+    }
+
     @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: the fake headset"))
     func serverSwitchesProfilesByItself_daemonDoesNotInterfere() throws {
         let radio = try FakeBluetooth()
@@ -379,6 +409,14 @@ import Testing
         client.activate(chat)
         client.deactivate(chat)
         #expect(try stage.activeProfile(of: radio.card) == "handsfree_head_unit", "the server chose it, not the daemon")
+        client.activate(chat)
+        stage.daemon.daemon.kill()
+        try stage.daemon.restart()
+        #expect(stage.daemon.waitForServer())
+        client.deactivate(chat)
+        #expect(
+            try !eventually(timeout: 0.3) { try stage.activeProfile(of: radio.card) != "handsfree_head_unit" },
+            "also after a restart")
         phone.kill()
         #expect(try eventually { try stage.activeProfile(of: radio.card) == "a2dp_sink" })
         #expect(eventually { stage.output.hasSuffix("/a2dp") })

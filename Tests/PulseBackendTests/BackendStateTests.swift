@@ -231,6 +231,83 @@ import Testing
         #expect(requests.profile(of: card, at: 0) == card.activeProfile)
     }
 
+    // MARK: Headsets
+
+    private static func headset(
+        _ card: String, _ profile: String, isChanging: Bool = false, music: String = "a2dp_sink"
+    ) -> HeadsetProfiles.Headset {
+        HeadsetProfiles.Headset(
+            card: card, profile: profile, isChanging: isChanging, profiles: ["off", music, "handsfree_head_unit"],
+            musicProfile: music, handsFreeProfile: "handsfree_head_unit")
+    }
+
+    private static let music = headset("a", "a2dp_sink")
+    private static let handsFree = headset("a", "handsfree_head_unit")
+
+    @Test func headset_isSwitchedForASessionAndBack_andTheOthersStay() {
+        var profiles = HeadsetProfiles()
+        let others = Self.headset("b", "handsfree_head_unit")
+        func use(_ card: String?, _ headset: HeadsetProfiles.Headset) -> [String] {
+            profiles.use(card, of: [headset, others]).map { $0.card + " " + $0.profile }
+        }
+        #expect(use("a", Self.music) == ["a handsfree_head_unit"])
+        #expect(profiles.former == ["a": "a2dp_sink"])
+        #expect(profiles.switched(of: [Self.music, others]) == nil)
+        #expect(profiles.switched(of: [Self.handsFree, others]) == "a")
+        #expect(use("a", Self.handsFree) == [])
+        // Another program made it hands-free.
+        #expect(use("b", Self.handsFree) == ["a a2dp_sink"])
+        #expect(use(nil, Self.music) == [])
+        #expect(profiles.former.isEmpty)
+        #expect(use("a", Self.handsFree) == [] && profiles.former.isEmpty)
+        #expect(use(nil, Self.handsFree) == [])
+    }
+
+    /// Until then, the journal keeps it for the case that the daemon or the server ends.
+    @Test func headsetThatIsSwitchedBack_isForgottenWhenTheServerShowsIt() {
+        var profiles = HeadsetProfiles()
+        _ = profiles.use("a", of: [Self.music])
+        #expect(profiles.use(nil, of: [Self.handsFree]).map(\.profile) == ["a2dp_sink"])
+        #expect(profiles.former == ["a": "a2dp_sink"])
+        profiles.forgetChanged(of: [Self.headset("a", "a2dp_sink", isChanging: true)])
+        #expect(profiles.former == ["a": "a2dp_sink"])
+        var refused = profiles
+        profiles.forgetChanged(of: [Self.music])
+        #expect(profiles.former.isEmpty)
+        // A refused request is not repeated by itself, but after the next call, and by the next connection.
+        #expect(refused.switched(of: [Self.handsFree]) == nil)
+        #expect(refused.use(nil, of: [Self.handsFree]).isEmpty)
+        let next = HeadsetProfiles(refused.former)
+        #expect(next.switched(of: [Self.handsFree]) == "a")
+        #expect(refused.use("a", of: [Self.handsFree]).isEmpty)
+        #expect(refused.use(nil, of: [Self.handsFree]).map(\.profile) == ["a2dp_sink"])
+    }
+
+    /// A headset that leaves during a call comes back as it was, or in its music profile. Meanwhile the server may show it
+    /// without a profile.
+    @Test func headsetThatWasSwitched_isRememberedUntilItHasAnotherProfile() {
+        var profiles = HeadsetProfiles()
+        let off = Self.headset("a", "off")
+        _ = profiles.use("a", of: [Self.music])
+        profiles.forgetChanged(of: [Self.music])
+        #expect(profiles.former == ["a": "a2dp_sink"], "the change is in progress")
+        #expect(profiles.use(nil, of: [off]).isEmpty && profiles.use(nil, of: []).isEmpty)
+        #expect(profiles.use("a", of: [off]).map(\.profile) == ["handsfree_head_unit"])
+        #expect(profiles.former == ["a": "a2dp_sink"])
+        _ = profiles.use(nil, of: [])
+        for headset in [off, Self.handsFree] { profiles.forgetChanged(of: [headset]) }
+        #expect(profiles.switched(of: [Self.handsFree]) == "a")
+        profiles.forgetChanged(of: [Self.music])
+        #expect(profiles.former.isEmpty)
+    }
+
+    /// PulseAudio was replaced by PipeWire, or a codec is no longer allowed.
+    @Test func formerProfileThatNoLongerExists_isReplacedByTheBestForMusic() {
+        var profiles = HeadsetProfiles(["a": "a2dp_sink"])
+        let headset = Self.headset("a", "handsfree_head_unit", music: "a2dp-sink-sbc")
+        #expect(profiles.use(nil, of: [headset]).map(\.profile) == ["a2dp-sink-sbc"])
+    }
+
     @Test func awaitedDefault_isForgottenByAnotherRequestAndByAnotherDefault() {
         var requests = RouteRequests()
         func request() { requests.awaitedDefault = DefaultRequest(output: "b", sink: "b", before: "a", number: 1) }

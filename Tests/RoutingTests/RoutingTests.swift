@@ -109,6 +109,37 @@ import Testing
         #expect(want("usb") == [.ask(.output("usb"), reason: .categoryChange)])
     }
 
+    /// The session ended while there was no daemon, no server or no such headset.
+    @Test func switchedHeadsetThatNoSessionUses_isSwitchedBackOnce() {
+        for hasWanted in [false, true] {
+            var routing = hasWanted ? Self.playingOnPhones() : Routing()
+            var view = Self.view(Self.phones, of: [Self.speaker, Self.usb, Self.phones])
+            view.switchedHeadset = "buds/hfp-input"
+            func want(_ handsFree: String?) -> [Routing.Effect] {
+                let choice = RouteChoice(output: "phones", handsFree: handsFree)
+                return routing.handle(.wanted(choice, reason: nil), view, at: Self.at(1)) { _ in nil }
+            }
+            #expect(want(nil) == [.ask(.handsFree(nil), reason: .categoryChange)])
+            // The backend forgets it when it is asked.
+            view.switchedHeadset = nil
+            #expect(want(nil) == [])
+        }
+    }
+
+    @Test func switchedHeadsetThatASessionStillUses_staysUntilItsEnd() {
+        var routing = Routing()
+        var view = Self.view(Self.phones, of: [Self.speaker, Self.usb, Self.phones])
+        func want(_ handsFree: String?) -> [Routing.Effect] {
+            let choice = RouteChoice(output: "phones", handsFree: handsFree)
+            return routing.handle(.wanted(choice, reason: nil), view, at: Self.at(1)) { _ in nil }
+        }
+        view.switchedHeadset = "buds/hfp-input"
+        #expect(want("buds/hfp-input") == [])
+        #expect(want("other/hfp-input") == [.ask(.handsFree("other/hfp-input"), reason: .categoryChange)])
+        view.switchedHeadset = "other/hfp-input"
+        #expect(want(nil) == [.ask(.handsFree(nil), reason: .categoryChange)])
+    }
+
     @Test func userChoosesAnotherOutput_isAccepted() {
         var routing = Self.playingOnPhones()
         let view = Self.view(Self.speaker, of: [Self.speaker, Self.usb, Self.phones])

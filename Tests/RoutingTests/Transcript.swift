@@ -148,8 +148,7 @@ struct Transcript {
         case .submit(let event): ["submit", event.name]
         case .ask(.output(let uid), let reason): ["output", uid, "\(reason.rawValue)"]
         case .ask(.input(let uid), let reason): ["input", uid, "\(reason.rawValue)"]
-        case .ask(.handsFree(let uid, let takesOver), let reason):
-            ["handsFree", uid ?? "-", "\(takesOver)", "\(reason.rawValue)"]
+        case .ask(.handsFree(let uid), let reason): ["handsFree", uid ?? "-", "\(reason.rawValue)"]
         case .wish(let wish): ["wish", text(wish)]
         case .guardOutput(let guards): ["guard", "\(guards)"]
         case .releaseOutput: ["release"]

@@ -8,6 +8,12 @@ import Testing
 
 /// An arbiter that is written to the state log and read again is the same, in any state.
 @Suite struct StateLogTests {
+    @Test func profilesOfHeadsets_areReadBackFromTheJournal() {
+        let record = StreamRecord(profiles: ["bluez_card.b": "a2dp_sink", "bluez_card.a": "a2dp-sink-sbc"])
+        #expect(!record.isEmpty && StreamRecord(record.bytes) == record)
+        for length in 0..<record.bytes.count { #expect(StreamRecord(Array(record.bytes[..<length])) == nil) }
+    }
+
     /// An arbiter with random clients, and its state file.
     private struct Story {
         var core: Arbiter

@@ -22,6 +22,11 @@ public final class PulseBackend: AudioBackend {
     public var onPoliciesChanged: (() -> Void)?
     public var guardsOutput = false { didSet { if guardsOutput != oldValue { keepGuard() } } }
     public var outputWish = OutputWish() { didSet { if outputWish != oldValue { keepTuning() } } }
+    public var formerProfiles: [String: String] {
+        get { headsets.former }
+        set { headsets = HeadsetProfiles(newValue) }
+    }
+    public var onFormerProfilesChanged: (() -> Void)?
     public var onMemoryChanged: (() -> Void)?
     public var watchesMemory = false {
         didSet { if watchesMemory != oldValue { connection?.watchMemory(watchesMemory) } }
@@ -38,6 +43,7 @@ public final class PulseBackend: AudioBackend {
     private var watch: SocketWatch?
     var completions: [UInt64: Completion] = [:]
     var nextCompletion: UInt64 = 0
+    var headsets = HeadsetProfiles() { didSet { if headsets.former != oldValue.former { onFormerProfilesChanged?() } } }
     public var wantedStandIns: [StreamMemory] = [] { didSet { if wantedStandIns != oldValue { keepStandIns() } } }
 
     // These properties belong to one connection; ``reset()`` clears them.
@@ -148,6 +154,7 @@ public final class PulseBackend: AudioBackend {
         model = PulseModel()
         round = ReadRound()
         requests = RouteRequests()
+        headsets = HeadsetProfiles(headsets.former)
         guards = GuardState()
         holds = HoldState()
         doubt = DefaultDoubt()
@@ -189,6 +196,7 @@ public final class PulseBackend: AudioBackend {
             if round.isAsking { return }
         }
         if model.asksForClients(isLate: isSettled || model.isOnGuard) { return readClients() }
+        lookAtHeadsets()
         model.tuning = tuning.flatMap { tuning in tuning.index.map { ($0, tuning.latency) } }
         var current = model.snapshot(now: now)
         let previous = snapshot

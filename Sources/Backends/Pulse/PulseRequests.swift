@@ -16,7 +16,7 @@ extension PulseBackend {
     /// nil: none does.
     private func handsFreeOutput(insteadOf uid: String) -> String? {
         let card = model.cards.values.first { card in
-            requests.profilesBefore[card.name] != nil && !card.isHandsFree
+            headsets.former[card.name] != nil && !card.isHandsFree
                 && card.address.map { Bluetooth.uid($0, .bluetoothA2DP, isInput: false) == uid } == true
         }
         let coming = card?.address.map { Bluetooth.uid($0, .bluetoothHFP, isInput: false) }
@@ -74,47 +74,56 @@ extension PulseBackend {
     /// Microseconds that a headset may take for another profile.
     private static let profileTime: UInt64 = 10_000_000
 
-    public func setHandsFree(
-        _ uid: String?, takesOver: Bool, reason: RouteChangeReason, completion: @escaping Completion
-    ) {
+    public func setHandsFree(_ uid: String?, reason: RouteChangeReason, completion: @escaping Completion) {
         let batch = Batch(self, completion)
         guard let connection = connection(for: batch) else { return }
         let talking = uid.flatMap(card)
         if uid != nil, talking == nil {
             return batch.fail(.badParameter("no headset has that input; read AvailableInputs again"))
         }
-        func set(_ card: PulseCard, _ profile: String, _ type: PortType) {
-            guard let address = card.address else { return }
+        let cards = Dictionary(model.cards.values.map { ($0.name, $0) }) { first, _ in first }
+        for (name, profile) in headsets.use(talking?.name, of: connectedHeadsets) {
+            guard let card = cards[name], let address = card.address else { continue }
+            let type = Bluetooth.isHandsFree(profile) ? PortType.bluetoothHFP : .bluetoothA2DP
             for isInput in [false, true] { expect(Bluetooth.uid(address, type, isInput: isInput), reason) }
             // The sound stays on the same headset, even if the server selects another output while the profile changes.
             if snapshot.route.outputs.first?.device == address[...] {
                 requests.keepOutput(Bluetooth.uid(address, type, isInput: false))
             }
             let until = MonotonicClock.now() &+ PulseBackend.profileTime
-            let number = requests.setProfile(profile, of: card.name, until: until)
+            let number = requests.setProfile(profile, of: name, until: until)
             let end = batch.add()
             connection.command({ [weak self] success in
-                self?.requests.profileAnswered(number, of: card.name, succeeded: success)
+                self?.requests.profileAnswered(number, of: name, succeeded: success)
                 if success { self?.profileWasSet() }
                 end(success)
-            }) { pa_context_set_card_profile_by_name($0, card.name, profile, $1, $2) }
-        }
-        // A profile that is on its way counts, because the next request follows it.
-        let now = MonotonicClock.now()
-        func isHandsFree(_ card: PulseCard) -> Bool { Bluetooth.isHandsFree(requests.profile(of: card, at: now)) }
-        for card in model.cards.values where card.name != talking?.name {
-            guard let before = requests.profilesBefore.removeValue(forKey: card.name), isHandsFree(card) else {
-                continue
-            }
-            set(card, before, .bluetoothA2DP)
-        }
-        if let talking, !isHandsFree(talking), let profile = talking.handsFreeProfile {
-            requests.profilesBefore[talking.name] = requests.profile(of: talking, at: now)
-            set(talking, profile, .bluetoothHFP)
-        } else if let talking, takesOver, let profile = talking.musicProfile {
-            requests.profilesBefore[talking.name] = profile
+            }) { pa_context_set_card_profile_by_name($0, name, profile, $1, $2) }
         }
         batch.close()
+    }
+
+    /// In the order of their cards' names. A profile that is on its way counts, because the next request follows it.
+    private var connectedHeadsets: [HeadsetProfiles.Headset] {
+        let now = MonotonicClock.now()
+        return model.cards.values.filter { $0.address != nil }.sorted { $0.name < $1.name }.map { card in
+            HeadsetProfiles.Headset(
+                card: card.name, profile: requests.profile(of: card, at: now),
+                isChanging: requests.isChanging(card, at: now), profiles: Set(card.profiles.map(\.name)),
+                musicProfile: card.musicProfile, handsFreeProfile: card.handsFreeProfile)
+        }
+    }
+
+    public var switchedHeadset: String? {
+        guard !headsets.former.isEmpty, let name = headsets.switched(of: connectedHeadsets) else { return nil }
+        let address = model.cards.values.first { $0.name == name }?.address
+        let uid = address.map { Bluetooth.uid($0, .bluetoothHFP, isInput: true) }
+        // PipeWire shows a card before its microphone. Until that is reported, no session can use it.
+        return snapshot.availableInputs.contains { $0.uid == uid } ? uid : nil
+    }
+
+    /// Called when the server's state was read.
+    func lookAtHeadsets() {
+        if !headsets.former.isEmpty { headsets.forgetChanged(of: connectedHeadsets) }
     }
 
     /// The card of the headset with that input.

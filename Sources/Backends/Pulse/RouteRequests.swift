@@ -24,8 +24,6 @@ struct RouteRequests {
     /// A port that becomes the route as soon as it exists, because its card is changing its profile.
     private(set) var comingInput: String?
     private(set) var comingOutput: String?
-    /// The profiles of cards before they were switched to hands-free, by card.
-    var profilesBefore: [String: String] = [:]
     /// The profiles that were requested last and are not shown yet, by card.
     private var profiles: [String: ProfileRequest] = [:]
     /// How many profiles were requested so far.
@@ -64,6 +62,9 @@ struct RouteRequests {
     func profile(of card: PulseCard, at now: UInt64) -> String {
         profiles[card.name].flatMap { now < $0.until ? $0.profile : nil } ?? card.activeProfile
     }
+
+    /// Whether a requested profile of the card is not shown yet.
+    func isChanging(_ card: PulseCard, at now: UInt64) -> Bool { profiles[card.name].map { now < $0.until } ?? false }
 
     /// These ports are the route now.
     mutating func arrived(_ uids: some Sequence<String>) {
