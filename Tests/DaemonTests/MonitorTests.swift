@@ -96,7 +96,7 @@ import Testing
         for path in [acting, prompt, phone, music, game] { #expect(client.call(path, "Close") == nil) }
         stage.daemon.daemon.signal(SIGTERM)
         #expect(stage.daemon.daemon.wait() == .code(0))
-        let (human, machine) = monitors.lines(until: ("stopped", "\"new_owner\":\"\""))
+        let (human, machine) = monitors.lines(until: ("sessiond  stopped", "\"new_owner\":\"\""))
 
         Self.expectPlain(human)
         func masked(_ lines: [String]) -> String {
