@@ -47,7 +47,7 @@ public protocol AudioBackend: AnyObject {
     var formerProfiles: [String: String] { get set }
     /// ``formerProfiles`` changed. Called before the server is asked to switch a headset.
     var onFormerProfilesChanged: (() -> Void)? { get set }
-    /// The input of a headset in ``formerProfiles`` that is hands-free; nil: there is none.
+    /// The input of a headset in ``formerProfiles`` that is hands-free and was not asked to switch back; nil: there is none.
     var switchedHeadset: String? { get }
     /// Moves one stream to the device of that port.
     func moveStream(_ id: AudioStream.ID, to uid: String, completion: @escaping Completion)

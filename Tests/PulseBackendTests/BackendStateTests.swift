@@ -263,7 +263,7 @@ import Testing
         #expect(use(nil, Self.handsFree) == [])
     }
 
-    /// Until then, the journal keeps it for the case that the daemon or the server ends.
+    /// The journal keeps the former profile until then, for the case that the daemon or the server ends.
     @Test func headsetThatIsSwitchedBack_isForgottenWhenTheServerShowsIt() {
         var profiles = HeadsetProfiles()
         _ = profiles.use("a", of: [Self.music])

@@ -120,7 +120,7 @@ import Testing
                 return routing.handle(.wanted(choice, reason: nil), view, at: Self.at(1)) { _ in nil }
             }
             #expect(want(nil) == [.ask(.handsFree(nil), reason: .categoryChange)])
-            // The backend forgets it when it is asked.
+            // The backend no longer reports a headset that it was asked to switch back.
             view.switchedHeadset = nil
             #expect(want(nil) == [])
         }

@@ -81,9 +81,8 @@ extension PulseBackend {
         if uid != nil, talking == nil {
             return batch.fail(.badParameter("no headset has that input; read AvailableInputs again"))
         }
-        let cards = Dictionary(model.cards.values.map { ($0.name, $0) }) { first, _ in first }
         for (name, profile) in headsets.use(talking?.name, of: connectedHeadsets) {
-            guard let card = cards[name], let address = card.address else { continue }
+            guard let address = address(of: name) else { continue }
             let type = Bluetooth.isHandsFree(profile) ? PortType.bluetoothHFP : .bluetoothA2DP
             for isInput in [false, true] { expect(Bluetooth.uid(address, type, isInput: isInput), reason) }
             // The sound stays on the same headset, even if the server selects another output while the profile changes.
@@ -115,11 +114,13 @@ extension PulseBackend {
 
     public var switchedHeadset: String? {
         guard !headsets.former.isEmpty, let name = headsets.switched(of: connectedHeadsets) else { return nil }
-        let address = model.cards.values.first { $0.name == name }?.address
-        let uid = address.map { Bluetooth.uid($0, .bluetoothHFP, isInput: true) }
+        let uid = address(of: name).map { Bluetooth.uid($0, .bluetoothHFP, isInput: true) }
         // PipeWire shows a card before its microphone. Until that is reported, no session can use it.
         return snapshot.availableInputs.contains { $0.uid == uid } ? uid : nil
     }
+
+    /// The address of the headset with that card.
+    private func address(of name: String) -> String? { model.cards.values.first { $0.name == name }?.address }
 
     /// Called when the server's state was read.
     func lookAtHeadsets() {
