@@ -3,9 +3,18 @@ import PluginAPI
 /// Differences between two snapshots.
 extension PulseBackend {
     /// Whether the route's output is gone and the server has just replaced it by the guard.
-    func hasFallenBack(_ previous: AudioSnapshot, _ current: AudioSnapshot) -> Bool {
+    private func hasFallenBack(_ previous: AudioSnapshot, _ current: AudioSnapshot) -> Bool {
         guard model.isOnGuard, let output = previous.route.outputs.first else { return false }
         return !current.availableOutputs.contains { $0.uid == output.uid }
+    }
+
+    /// Whether the server is probably still changing what differs from the reported state.
+    func isIntermediate(_ previous: AudioSnapshot, _ current: AudioSnapshot) -> Bool {
+        // Also if the guard is the output meanwhile: a headset that changes its profile is not gone.
+        if model.isIncomplete { return differs(previous, current) }
+        // The guard replaces an output only if that is gone.
+        guard model.isPipeWire, !hasFallenBack(previous, current) else { return false }
+        return differs(previous, current) || model.isOnGuard && !previous.isOutputHeld
     }
 
     func differs(_ one: AudioSnapshot, _ other: AudioSnapshot) -> Bool {

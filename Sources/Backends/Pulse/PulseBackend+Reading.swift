@@ -72,13 +72,6 @@ extension PulseBackend {
         }
     }
 
-    /// The server has changed a card's profile, as requested. PulseAudio may answer several requests before it sends the
-    /// events that they cause: in the current round, the card would already have the new profile, but not yet its sink
-    /// and source. When a later question is answered, those events have been sent.
-    func profileWasSet() {
-        if round.isAsking, let connection { ask(.server, of: connection) }
-    }
-
     /// Reads the object with this index; nil: all of them. Calls `missing` if it does not exist.
     private func ask(
         _ facility: PulseConnection.Facility, _ index: UInt32? = nil, of connection: PulseConnection,

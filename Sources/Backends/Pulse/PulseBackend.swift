@@ -74,8 +74,10 @@ public final class PulseBackend: AudioBackend {
     var holdIdleTimer: Timer?
     var moveTimer: Timer?
     var doubtTimer: Timer?
-    /// How long intermediate states may last on PipeWire, whose session manager chooses a default in steps, in seconds.
+    /// The time without a change after which a state is final on PipeWire, whose session manager chooses a default in
+    /// steps, in seconds.
     static let settleTime = 0.05
+    /// How long intermediate states may last at all, in seconds.
     private static let longestSettleTime = 0.25
     /// A port that becomes the route within that many microseconds of its appearance does so because it appeared.
     static let recently: UInt64 = 2_000_000
@@ -209,17 +211,16 @@ public final class PulseBackend: AudioBackend {
 
         if !model.isOnGuard, model.defaultSink != guards.pinnedOutput { guards.pinnedOutput = nil }
         dropSecondGuard()
-        // The guard replaces an output only if that is gone: this is no intermediate state.
         moveToGuard(previous, current, now)
         awaitMoves()
         doubtDefault(previous, current)
-        if model.isPipeWire, !isSettled, !hasFallenBack(previous, current),
-            differs(previous, current) || model.isOnGuard && !previous.isOutputHeld
-        {
+        if !isSettled, isIntermediate(previous, current) {
             let since = unsettledSince ?? now
             unsettledSince = since
-            if now &- since < MonotonicClock.microseconds(PulseBackend.longestSettleTime) {
-                settle?.arm(after: PulseBackend.settleTime)
+            let end = since &+ MonotonicClock.microseconds(PulseBackend.longestSettleTime)
+            if now < end {
+                // The rest is reported soon.
+                model.isIncomplete ? settle?.arm(at: end) : settle?.arm(after: PulseBackend.settleTime)
                 // Streams are reported at once; everything else stays as it was reported.
                 current.route = previous.route
                 current.availableInputs = previous.availableInputs
@@ -234,8 +235,8 @@ public final class PulseBackend: AudioBackend {
                 if current.streams != previous.streams { onStreamsChanged?() }
                 return
             }
-            unsettledSince = nil
         }
+        unsettledSince = nil
         settle?.disarm()
 
         requests.forgetOld(at: now)

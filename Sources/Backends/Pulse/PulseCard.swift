@@ -34,6 +34,12 @@ struct PulseCard: Hashable {
 
     var isHandsFree: Bool { Bluetooth.isHandsFree(activeProfile) }
 
+    /// The uid of the output that the active profile has; nil if the card is not a headset, or its profile has none.
+    var output: String? {
+        guard let address, isHandsFree || Bluetooth.isMusic(activeProfile) else { return nil }
+        return Bluetooth.uid(address, isHandsFree ? .bluetoothHFP : .bluetoothA2DP, isInput: false)
+    }
+
     /// The profile for calls: the best one that is available.
     var handsFreeProfile: String? { best(Bluetooth.isHandsFree) }
     /// The profile for music.

@@ -124,6 +124,23 @@ struct PulseModel {
     var isOnGuard: Bool { PulseGuard.isName(defaultSink) }
     var input: PulseDevice? { sources.values.first { $0.name == defaultSource } }
 
+    /// Whether only a part of a change is known. PulseAudio may answer several requests before it sends the events that they
+    /// cause; PipeWire's session manager creates the devices of a headset after the card has changed its profile.
+    var isIncomplete: Bool {
+        let isHeadsetIncomplete = cards.values.contains { card in
+            card.output.map { uid in
+                !sinks.values.contains { $0.card == card.index && $0.portName(of: uid) != nil }
+            } ?? false
+        }
+        // A default of PipeWire may be missing for longer.
+        return isHeadsetIncomplete
+            || !isPipeWire && (isMissing(defaultSink, in: sinks) || isMissing(defaultSource, in: sources))
+    }
+
+    private func isMissing(_ name: String, in devices: [UInt32: PulseDevice]) -> Bool {
+        !name.isEmpty && !devices.values.contains { $0.name == name }
+    }
+
     /// The device that has that port, and the port's own name ("" if the device has none).
     func find(_ uid: String, isInput: Bool) -> (device: PulseDevice, port: String)? {
         for device in (isInput ? sources : sinks).values where !device.isNoPort {

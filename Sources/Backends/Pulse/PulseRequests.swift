@@ -94,7 +94,6 @@ extension PulseBackend {
             let end = batch.add()
             connection.command({ [weak self] success in
                 self?.requests.profileAnswered(number, of: name, succeeded: success)
-                if success { self?.profileWasSet() }
                 end(success)
             }) { pa_context_set_card_profile_by_name($0, name, profile, $1, $2) }
         }
