@@ -225,6 +225,8 @@ import Testing
         requests.profileWasRead("music", of: card.name)
         #expect(requests.profile(of: card, at: 0) == "talk")
         requests.profileWasRead("talk", of: card.name)
+        #expect(requests.isChanging(card, at: 0), "its devices may not be there yet")
+        requests.devicesWereRead(of: card.name)
         #expect(requests.profile(of: card, at: 0) == card.activeProfile)
         let third = requests.setProfile("music", of: card.name, until: 10)
         requests.profileAnswered(third, of: card.name, succeeded: false)
@@ -267,28 +269,26 @@ import Testing
     }
 
     /// If only a part of a change is known, the headset seems to be gone.
-    @Test func headset_isIncompleteUntilTheSinkOfItsProfileIsKnown() {
-        func isIncomplete(_ card: PulseCard, _ sinks: PulseDevice...) -> Bool {
+    @Test func headset_lacksItsOutputUntilTheSinkOfItsProfileIsKnown() {
+        func lacksOutput(_ card: PulseCard, _ sinks: PulseDevice...) -> Bool {
             var model = PulseModel()
-            model.cards[card.index] = card
             for (index, sink) in sinks.enumerated() { model.sinks[UInt32(index)] = sink }
-            return model.isIncomplete
+            return model.lacksOutput(of: card)
         }
         let music = Self.card("a2dp_sink")
         let talk = Self.card("handsfree_head_unit")
-        #expect(!isIncomplete(music, Self.sink("a2dp_sink")) && isIncomplete(music, Self.sink("handsfree_head_unit")))
-        #expect(!isIncomplete(talk, Self.sink("handsfree_head_unit")) && isIncomplete(talk, Self.sink("a2dp_sink")))
-        #expect(isIncomplete(music) && isIncomplete(talk))
-        #expect(isIncomplete(music, Self.sink("a2dp_sink", card: 8)), "a sink of another card")
-        #expect(!isIncomplete(Self.card("off")), "the user has disabled it")
-        #expect(!isIncomplete(Self.card("a2dp_source")), "a telephone that plays")
-        #expect(!isIncomplete(Self.card("output:analog-stereo", ["device.api": "alsa"])))
-        #expect(!PulseModel().isIncomplete)
+        #expect(!lacksOutput(music, Self.sink("a2dp_sink")) && lacksOutput(music, Self.sink("handsfree_head_unit")))
+        #expect(!lacksOutput(talk, Self.sink("handsfree_head_unit")) && lacksOutput(talk, Self.sink("a2dp_sink")))
+        #expect(lacksOutput(music) && lacksOutput(talk))
+        #expect(lacksOutput(music, Self.sink("a2dp_sink", card: 8)), "a sink of another card")
+        #expect(!lacksOutput(Self.card("off")), "the user has disabled it")
+        #expect(!lacksOutput(Self.card("a2dp_source")), "a telephone that plays")
+        #expect(!lacksOutput(Self.card("output:analog-stereo", ["device.api": "alsa"])))
     }
 
     /// PulseAudio shows its default before it reports the sink, if several requests change both.
-    @Test func state_isIncompleteUntilTheDefaultsAreKnown() {
-        func isIncomplete(sink: String, source: String, server: String = "pulseaudio") -> Bool {
+    @Test func defaults_areUnknownUntilTheirDevicesAreReported() {
+        func isUnknown(sink: String, source: String, server: String = "pulseaudio") -> Bool {
             var model = PulseModel()
             (model.serverName, model.defaultSink, model.defaultSource) = (server, sink, source)
             model.sinks[0] = "speaker".withCString { name in
@@ -301,12 +301,41 @@ import Testing
                 source.name = name
                 return PulseDevice(source)
             }
-            return model.isIncomplete
+            return model.isDefaultUnknown
         }
-        #expect(!isIncomplete(sink: "speaker", source: "monitor") && !isIncomplete(sink: "", source: ""))
-        #expect(isIncomplete(sink: "headset", source: "monitor") && isIncomplete(sink: "speaker", source: "headset"))
-        // There, it may be missing for longer (docs/adr/0012).
-        #expect(!isIncomplete(sink: "headset", source: "monitor", server: "PulseAudio (on PipeWire 1.4.2)"))
+        #expect(!isUnknown(sink: "speaker", source: "monitor") && !isUnknown(sink: "", source: ""))
+        #expect(isUnknown(sink: "headset", source: "monitor") && isUnknown(sink: "speaker", source: "headset"))
+        #expect(!isUnknown(sink: "headset", source: "monitor", server: "PulseAudio (on PipeWire 1.4.2)"))
+    }
+
+    // MARK: The time until a change is reported
+
+    @Test func completeChange_isReportedAtOnce_andAStepWhenNothingFollows() {
+        var time = SettleTime()
+        var ends = [time.end(of: .complete, isQuiet: false, at: 1)]
+        #expect(ends == [nil])
+        ends = [
+            time.end(of: .step, isQuiet: false, at: 1_000), time.end(of: .step, isQuiet: false, at: 11_000),
+            time.end(of: .step, isQuiet: true, at: 61_000),
+        ]
+        #expect(ends == [51_000, 61_000, nil])
+    }
+
+    /// The time that was used by an earlier change, or is interrupted by a look at the state, does not count.
+    @Test func incompleteChange_waitsForTheRestOrUntilTheTimeIsOver() {
+        var time = SettleTime()
+        func end(_ change: SettleTime.Change, _ now: UInt64, isQuiet: Bool = false) -> UInt64? {
+            time.end(of: change, isQuiet: isQuiet, at: now)
+        }
+        #expect(end(.incomplete, 1_000) == 251_000)
+        #expect(end(.incomplete, 2_000, isQuiet: true) == 251_000)
+        #expect(end(.complete, 3_000) == nil)
+        #expect(end(.incomplete, 300_000) == 550_000, "another change")
+        #expect(end(.step, 310_000) == 360_000)
+        #expect(end(.incomplete, 549_999) == 550_000)
+        #expect(end(.incomplete, 550_000) == nil)
+        #expect(end(.step, 560_000) == 610_000)
+        #expect(end(.step, 810_000) == nil)
     }
 
     private static func headset(

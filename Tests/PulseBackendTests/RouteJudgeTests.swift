@@ -78,6 +78,21 @@ import Testing
         #expect(sorted(["a", "b", "other"]) == ["a", "b", "other"])
     }
 
+    @Test func headsetThatChangesItsProfile_keepsItsPlace() {
+        func headset(_ uid: String, _ type: PortType) -> Port { Port(type: type, name: uid, uid: uid, channels: 2) }
+        let (music, talk) = (headset("h/a2dp", .bluetoothA2DP), headset("h/hfp", .bluetoothHFP))
+        let speaker = port("speaker")
+        for isChanging in [true, false] {
+            var order = PortOrder()
+            order.update([], [music], filters: [], now: 1)
+            order.update([], [music, speaker], filters: [], now: 2)
+            order.update([], [speaker], filters: [], changing: isChanging ? ["h"] : [], now: 3)
+            order.update([], [speaker, talk], filters: [], now: 4)
+            #expect(order.sorted([talk, speaker], isInput: false).last == (isChanging ? speaker : talk))
+            #expect(order.recent([talk], isInput: false, 5, within: 2).isEmpty == isChanging)
+        }
+    }
+
     @Test func portsThatAppearTogether_areSelectedOnlyIfChosen_andSinglePortsAtOnce() {
         var order = PortOrder()
         func sorted(_ uids: [String]) -> [String] { order.sorted(uids.map { port($0) }, isInput: false).map(\.uid) }

@@ -26,14 +26,18 @@ struct PortOrder {
     /// A headset keeps its position whichever profile it uses.
     private static func key(_ port: Port, isInput: Bool) -> String {
         let isHeadset = port.type == .bluetoothA2DP || port.type == .bluetoothHFP
-        return (isInput ? "<" : ">") + (isHeadset ? String(port.device) : port.uid)
+        return key(isHeadset ? String(port.device) : port.uid, isInput: isInput)
     }
+
+    private static func key(_ name: String, isInput: Bool) -> String { (isInput ? "<" : ">") + name }
 
     /// Processes the ports at time `now`, in microseconds. Missing ones lose their place. The first ports existed before,
     /// for an unknown time. `filters` and `early` have the uids of ports that do not win by appearing: filters, and
-    /// devices that were found together.
+    /// devices that were found together. `changing` has the addresses of headsets whose ports are missing because they
+    /// change their profile: these keep their places.
     mutating func update(
-        _ inputs: [Port], _ outputs: [Port], filters: Set<String>, early: Set<String> = [], now: UInt64
+        _ inputs: [Port], _ outputs: [Port], filters: Set<String>, early: Set<String> = [], changing: [String] = [],
+        now: UInt64
     ) {
         let now = isFirst ? 0 : now
         isFirst = false
@@ -54,6 +58,11 @@ struct PortOrder {
                     present[key] = Place(order: next, time: now, hasWon: true)
                     next += 1
                 }
+            }
+        }
+        for address in changing {
+            for key in [false, true].map({ PortOrder.key(address, isInput: $0) }) where present[key] == nil {
+                present[key] = places[key]
             }
         }
         gone.removeAll { present[$0.key] != nil }

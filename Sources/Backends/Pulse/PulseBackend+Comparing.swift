@@ -1,3 +1,4 @@
+import EventLoop
 import PluginAPI
 
 /// Differences between two snapshots.
@@ -8,13 +9,22 @@ extension PulseBackend {
         return !current.availableOutputs.contains { $0.uid == output.uid }
     }
 
-    /// Whether the server is probably still changing what differs from the reported state.
-    func isIntermediate(_ previous: AudioSnapshot, _ current: AudioSnapshot) -> Bool {
+    /// Whether more will follow what differs from the reported state.
+    func change(_ previous: AudioSnapshot, _ current: AudioSnapshot) -> SettleTime.Change {
+        let differs = differs(previous, current)
         // Also if the guard is the output meanwhile: a headset that changes its profile is not gone.
-        if model.isIncomplete { return differs(previous, current) }
+        if differs, isIncomplete { return .incomplete }
         // The guard replaces an output only if that is gone.
-        guard model.isPipeWire, !hasFallenBack(previous, current) else { return false }
-        return differs(previous, current) || model.isOnGuard && !previous.isOutputHeld
+        guard model.isPipeWire, !hasFallenBack(previous, current) else { return .complete }
+        return differs || model.isOnGuard && !previous.isOutputHeld ? .step : .complete
+    }
+
+    /// Whether a requested change is known only in part. PulseAudio may answer several requests before it sends the events
+    /// that they cause; PipeWire's session manager creates the devices of a headset after its card has changed the profile.
+    private var isIncomplete: Bool {
+        let now = MonotonicClock.now()
+        return model.isDefaultUnknown
+            || model.cards.values.contains { requests.isChanging($0, at: now) && model.lacksOutput(of: $0) }
     }
 
     func differs(_ one: AudioSnapshot, _ other: AudioSnapshot) -> Bool {

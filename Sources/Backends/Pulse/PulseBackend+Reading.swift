@@ -48,7 +48,8 @@ extension PulseBackend {
             isRemoved
                 ? remove(item) : ask(item.facility, item.index, of: connection) { [weak self] in self?.remove(item) }
         }
-        // Always: when this is answered, the server has sent all events of the same cause.
+        // Always: when this is answered, the server has sent all events of the same cause, but perhaps not those of our own
+        // requests.
         ask(.server, of: connection)
         if model.isPipeWire, model.wirePlumber == nil { readClients() }
         end()

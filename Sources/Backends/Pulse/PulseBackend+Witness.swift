@@ -66,7 +66,7 @@ extension PulseBackend {
                 } else if round.isAsking || !completions.isEmpty {
                     // Pending requests may change the defaults, and their answers must not be lost.
                     doubt.raise()
-                    dismissSoon(then: PulseBackend.settleTime)
+                    dismissSoon(then: SettleTime.quiet)
                 } else {
                     trustWitness()
                 }

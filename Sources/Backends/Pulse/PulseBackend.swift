@@ -7,7 +7,7 @@ public import PluginAPI
 /// It uses one connection. Events only mark objects that must be read again. The marked objects are then read. When all
 /// answers have arrived, the complete state is compared with the last reported one. The server answers in order, so it
 /// has then also sent all other changes of the same cause: a removed sink and the new default are one route change,
-/// without any delay.
+/// without any delay. ``SettleTime`` is about the exceptions.
 public final class PulseBackend: AudioBackend {
     public private(set) var snapshot = AudioSnapshot.disconnected
 
@@ -54,8 +54,7 @@ public final class PulseBackend: AudioBackend {
     var guards = GuardState()
     var holds = HoldState()
     var doubt = DefaultDoubt()
-    /// Since when a change is not reported because the server is still changing its state; nil: there is none.
-    private var unsettledSince: UInt64?
+    private var settleTime = SettleTime()
     /// The devices of the route that was reported.
     var toldDevices: [PulseDevice] = []
     /// By the name under which the server remembers them.
@@ -74,11 +73,6 @@ public final class PulseBackend: AudioBackend {
     var holdIdleTimer: Timer?
     var moveTimer: Timer?
     var doubtTimer: Timer?
-    /// The time without a change after which a state is final on PipeWire, whose session manager chooses a default in
-    /// steps, in seconds.
-    static let settleTime = 0.05
-    /// How long intermediate states may last at all, in seconds.
-    private static let longestSettleTime = 0.25
     /// A port that becomes the route within that many microseconds of its appearance does so because it appeared.
     static let recently: UInt64 = 2_000_000
 
@@ -160,7 +154,7 @@ public final class PulseBackend: AudioBackend {
         guards = GuardState()
         holds = HoldState()
         doubt = DefaultDoubt()
-        unsettledSince = nil
+        settleTime = SettleTime()
         toldDevices = []
         standIns = [:]
         snapshot = .disconnected
@@ -192,11 +186,8 @@ public final class PulseBackend: AudioBackend {
     func evaluate(isSettled: Bool) {
         guard isReady else { return }
         let now = MonotonicClock.now()
-        if isSettled {
-            unsettledSince = nil
-            // Answers are pending: the state is evaluated when all of them have arrived.
-            if round.isAsking { return }
-        }
+        // Answers are pending: the state is evaluated when all of them have arrived.
+        if isSettled, round.isAsking { return }
         if model.asksForClients(isLate: isSettled || model.isOnGuard) { return readClients() }
         lookAtHeadsets()
         model.tuning = tuning.flatMap { tuning in tuning.index.map { ($0, tuning.latency) } }
@@ -214,29 +205,23 @@ public final class PulseBackend: AudioBackend {
         moveToGuard(previous, current, now)
         awaitMoves()
         doubtDefault(previous, current)
-        if !isSettled, isIntermediate(previous, current) {
-            let since = unsettledSince ?? now
-            unsettledSince = since
-            let end = since &+ MonotonicClock.microseconds(PulseBackend.longestSettleTime)
-            if now < end {
-                // The rest is reported soon.
-                model.isIncomplete ? settle?.arm(at: end) : settle?.arm(after: PulseBackend.settleTime)
-                // Streams are reported at once; everything else stays as it was reported.
-                current.route = previous.route
-                current.availableInputs = previous.availableInputs
-                current.availableOutputs = previous.availableOutputs
-                current.isInputMuted = previous.isInputMuted
-                current.outputVolume = previous.outputVolume
-                (current.outputLatency, current.inputLatency) = (previous.outputLatency, previous.inputLatency)
-                // The change of the route must be reported before held sound is released, because it decides which
-                // sessions fall silent.
-                current.isOutputHeld = previous.isOutputHeld
-                snapshot = current
-                if current.streams != previous.streams { onStreamsChanged?() }
-                return
-            }
+        if let end = settleTime.end(of: change(previous, current), isQuiet: isSettled, at: now) {
+            settle?.arm(at: end)
+            // Streams are reported at once; everything else stays as it was reported.
+            current.route = previous.route
+            current.availableInputs = previous.availableInputs
+            current.availableOutputs = previous.availableOutputs
+            current.isInputMuted = previous.isInputMuted
+            current.outputVolume = previous.outputVolume
+            current.policies = previous.policies
+            (current.outputLatency, current.inputLatency) = (previous.outputLatency, previous.inputLatency)
+            // The change of the route must be reported before held sound is released, because it decides which sessions fall
+            // silent.
+            current.isOutputHeld = previous.isOutputHeld
+            snapshot = current
+            if current.streams != previous.streams { onStreamsChanged?() }
+            return
         }
-        unsettledSince = nil
         settle?.disarm()
 
         requests.forgetOld(at: now)

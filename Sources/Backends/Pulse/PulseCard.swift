@@ -35,10 +35,7 @@ struct PulseCard: Hashable {
     var isHandsFree: Bool { Bluetooth.isHandsFree(activeProfile) }
 
     /// The uid of the output that the active profile has; nil if the card is not a headset, or its profile has none.
-    var output: String? {
-        guard let address, isHandsFree || Bluetooth.isMusic(activeProfile) else { return nil }
-        return Bluetooth.uid(address, isHandsFree ? .bluetoothHFP : .bluetoothA2DP, isInput: false)
-    }
+    var output: String? { address.flatMap { Bluetooth.output($0, profile: activeProfile) } }
 
     /// The profile for calls: the best one that is available.
     var handsFreeProfile: String? { best(Bluetooth.isHandsFree) }
@@ -67,6 +64,17 @@ enum Bluetooth {
 
     static func uid(_ address: String, _ type: PortType, isInput: Bool) -> String {
         address + (type == .bluetoothA2DP ? "/a2dp" : isInput ? "/hfp-input" : "/hfp")
+    }
+
+    /// The uids of all outputs that a headset may have.
+    static func outputs(_ address: String) -> [String] {
+        [.bluetoothA2DP, .bluetoothHFP].map { uid(address, $0, isInput: false) }
+    }
+
+    /// The uid of the output that a headset has in that profile; nil: it has none.
+    static func output(_ address: String, profile: String) -> String? {
+        if isHandsFree(profile) { return uid(address, .bluetoothHFP, isInput: false) }
+        return isMusic(profile) ? uid(address, .bluetoothA2DP, isInput: false) : nil
     }
 
     static func isHandsFree(_ profile: String) -> Bool {

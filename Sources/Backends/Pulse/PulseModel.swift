@@ -124,21 +124,19 @@ struct PulseModel {
     var isOnGuard: Bool { PulseGuard.isName(defaultSink) }
     var input: PulseDevice? { sources.values.first { $0.name == defaultSource } }
 
-    /// Whether only a part of a change is known. PulseAudio may answer several requests before it sends the events that they
-    /// cause; PipeWire's session manager creates the devices of a headset after the card has changed its profile.
-    var isIncomplete: Bool {
-        let isHeadsetIncomplete = cards.values.contains { card in
-            card.output.map { uid in
-                !sinks.values.contains { $0.card == card.index && $0.portName(of: uid) != nil }
-            } ?? false
-        }
-        // A default of PipeWire may be missing for longer.
-        return isHeadsetIncomplete
-            || !isPipeWire && (isMissing(defaultSink, in: sinks) || isMissing(defaultSource, in: sources))
+    /// Whether the card is that of a headset whose profile has an output that is not there: not yet, or no longer.
+    func lacksOutput(of card: PulseCard) -> Bool {
+        guard let uid = card.output else { return false }
+        return !sinks.values.contains { $0.card == card.index && $0.portName(of: uid) != nil }
     }
 
-    private func isMissing(_ name: String, in devices: [UInt32: PulseDevice]) -> Bool {
-        !name.isEmpty && !devices.values.contains { $0.name == name }
+    /// Whether the server shows a default device that it has not reported yet. A default of PipeWire may be missing for
+    /// longer (docs/adr/0012).
+    var isDefaultUnknown: Bool {
+        func isUnknown(_ name: String, _ devices: [UInt32: PulseDevice]) -> Bool {
+            !name.isEmpty && !devices.values.contains { $0.name == name }
+        }
+        return !isPipeWire && (isUnknown(defaultSink, sinks) || isUnknown(defaultSource, sources))
     }
 
     /// The device that has that port, and the port's own name ("" if the device has none).
@@ -187,7 +185,8 @@ struct PulseModel {
         let filters = (devices.0 + devices.1).filter(\.isFilter).flatMap(\.available).map(\.uid)
         enumeration.update(devices.0 + devices.1, now: now)
         let early = enumeration.ports(of: devices.0 + devices.1, now: now)
-        order.update(inputs, outputs, filters: Set(filters), early: early, now: now)
+        let changing = cards.values.filter(lacksOutput).compactMap(\.address)
+        order.update(inputs, outputs, filters: Set(filters), early: early, changing: changing, now: now)
         noteUnplaced(now)
 
         var result = AudioSnapshot()

@@ -5,22 +5,24 @@ public import PluginAPI
 /// Requests to the server.
 extension PulseBackend {
     public func selectOutput(_ uid: String, reason: RouteChangeReason, completion: @escaping Completion) {
-        guard let coming = handsFreeOutput(insteadOf: uid) else {
+        guard let coming = comingOutput(insteadOf: uid) else {
             return select(uid, isInput: false, reason, completion)
         }
         requests.selectComingOutput(coming)
         Batch(self, completion).close()
     }
 
-    /// The hands-free output that replaces this output, because its headset was just asked to switch to hands-free;
-    /// nil: none does.
-    private func handsFreeOutput(insteadOf uid: String) -> String? {
-        let card = model.cards.values.first { card in
-            headsets.former[card.name] != nil && !card.isHandsFree
-                && card.address.map { Bluetooth.uid($0, .bluetoothA2DP, isInput: false) == uid } == true
+    /// The output that the headset with this output will have when its profile has changed, as requested; nil: it does not
+    /// change its profile, or the output is there.
+    private func comingOutput(insteadOf uid: String) -> String? {
+        let now = MonotonicClock.now()
+        for card in model.cards.values where requests.isChanging(card, at: now) {
+            guard let address = card.address, Bluetooth.outputs(address).contains(uid),
+                let coming = Bluetooth.output(address, profile: requests.profile(of: card, at: now))
+            else { continue }
+            return coming == uid && model.find(uid, isInput: false) != nil ? nil : coming
         }
-        let coming = card?.address.map { Bluetooth.uid($0, .bluetoothHFP, isInput: false) }
-        return coming.flatMap { requests.ports[$0] == nil ? nil : $0 }
+        return nil
     }
 
     public func selectInput(_ uid: String, reason: RouteChangeReason, completion: @escaping Completion) {
@@ -123,6 +125,7 @@ extension PulseBackend {
 
     /// Called when the server's state was read.
     func lookAtHeadsets() {
+        for card in model.cards.values where !model.lacksOutput(of: card) { requests.devicesWereRead(of: card.name) }
         if !headsets.former.isEmpty { headsets.forgetChanged(of: connectedHeadsets) }
     }
 

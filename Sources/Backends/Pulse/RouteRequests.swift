@@ -10,11 +10,18 @@ struct RouteRequests {
 
     /// A requested profile of a card; the number finds its answer.
     private struct ProfileRequest {
+        enum Phase {
+            /// What the server shows is older than the request.
+            case asked
+            case answered
+            /// The card has the profile, but perhaps not its devices yet.
+            case shown
+        }
+
         let profile: String
         let number: Int
         let until: UInt64
-        /// Whether the server has answered. What it shows before that is older than the request.
-        var isAnswered = false
+        var phase = Phase.asked
     }
 
     /// The requested ports by uid, until they are the route or too old to be the reason of a change.
@@ -24,7 +31,7 @@ struct RouteRequests {
     /// A port that becomes the route as soon as it exists, because its card is changing its profile.
     private(set) var comingInput: String?
     private(set) var comingOutput: String?
-    /// The profiles that were requested last and are not shown yet, by card.
+    /// The profiles that were requested last, until they and their devices are shown, by card.
     private var profiles: [String: ProfileRequest] = [:]
     /// How many profiles were requested so far.
     private var profileRequests = 0
@@ -50,12 +57,17 @@ struct RouteRequests {
     /// The server has answered the request with that number. Only the last request of a card matters.
     mutating func profileAnswered(_ number: Int, of card: String, succeeded: Bool) {
         guard profiles[card]?.number == number else { return }
-        if succeeded { profiles[card]?.isAnswered = true } else { profiles[card] = nil }
+        if succeeded { profiles[card]?.phase = .answered } else { profiles[card] = nil }
     }
 
     /// The server shows that profile.
     mutating func profileWasRead(_ profile: String, of card: String) {
-        if let request = profiles[card], request.isAnswered, request.profile == profile { profiles[card] = nil }
+        if profiles[card]?.phase == .answered, profiles[card]?.profile == profile { profiles[card]?.phase = .shown }
+    }
+
+    /// The devices of the card's profile are there.
+    mutating func devicesWereRead(of card: String) {
+        if profiles[card]?.phase == .shown { profiles[card] = nil }
     }
 
     /// The profile that the card has, or will have if the server obeys.
@@ -63,7 +75,7 @@ struct RouteRequests {
         profiles[card.name].flatMap { now < $0.until ? $0.profile : nil } ?? card.activeProfile
     }
 
-    /// Whether a requested profile of the card is not shown yet.
+    /// Whether a requested profile of the card, or its devices, are not shown yet.
     func isChanging(_ card: PulseCard, at now: UInt64) -> Bool { profiles[card.name].map { now < $0.until } ?? false }
 
     /// These ports are the route now.
