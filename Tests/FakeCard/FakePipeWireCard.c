@@ -129,6 +129,8 @@ static int set_param(void *object, uint32_t id, uint32_t flags, const struct spa
     if (index < 0 || index >= route_count) return -EINVAL;
     card.active = index;
     tell_changed(false);
+    printf("route %d\n", index);
+    fflush(stdout);
     return 0;
 }
 

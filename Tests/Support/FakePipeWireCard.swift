@@ -9,13 +9,18 @@ public final class FakePipeWireCard {
     public var speaker: String { sink + "/analog-output-speaker" }
     public var headphones: String { sink + "/analog-output-headphones" }
 
-    /// Adds the card to the graph, with nothing plugged in, and waits until PulseAudio clients see its sink.
+    /// Adds the card to the graph, with nothing plugged in, and waits until PulseAudio clients see its sink and the session
+    /// manager has selected its port.
     public init(_ server: PrivatePipeWire, name: String = "card") throws {
         let sink = name + "_output"
         self.sink = sink
         program = try Child(try FakePipeWireCard.built.get(), [name], environment: server.environment)
         guard try eventually({ try server.control.has(sink: sink) }) else {
             throw SupportError("\(sink) does not appear: \(program.errors)")
+        }
+        // WirePlumber 0.5 overlooks a port that is plugged in before it has set up the card.
+        guard program.line(where: { $0.hasPrefix("route") }) != nil else {
+            throw SupportError("the session manager does not select a port of \(sink)")
         }
     }
 
