@@ -8,7 +8,7 @@ struct HeadsetProfiles {
         let card: String
         /// The profile that it has, or will have if the server obeys.
         let profile: String
-        /// Whether a requested profile is not shown yet.
+        /// Whether the server does not show a requested profile or its devices yet.
         let isChanging: Bool
         /// The names of all its profiles.
         let profiles: Set<String>

@@ -9,7 +9,7 @@ extension PulseBackend {
         return !current.availableOutputs.contains { $0.uid == output.uid }
     }
 
-    /// Whether more will follow what differs from the reported state.
+    /// Whether the change from the reported state is complete.
     func change(_ previous: AudioSnapshot, _ current: AudioSnapshot) -> SettleTime.Change {
         let differs = differs(previous, current)
         // Also if the guard is the output meanwhile: a headset that changes its profile is not gone.

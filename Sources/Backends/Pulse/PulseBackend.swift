@@ -7,7 +7,7 @@ public import PluginAPI
 /// It uses one connection. Events only mark objects that must be read again. The marked objects are then read. When all
 /// answers have arrived, the complete state is compared with the last reported one. The server answers in order, so it
 /// has then also sent all other changes of the same cause: a removed sink and the new default are one route change,
-/// without any delay. ``SettleTime`` is about the exceptions.
+/// without any delay. If more events of the same cause may follow, the change waits (``SettleTime``).
 public final class PulseBackend: AudioBackend {
     public private(set) var snapshot = AudioSnapshot.disconnected
 

@@ -75,7 +75,7 @@ struct RouteRequests {
         profiles[card.name].flatMap { now < $0.until ? $0.profile : nil } ?? card.activeProfile
     }
 
-    /// Whether a requested profile of the card, or its devices, are not shown yet.
+    /// Whether the server does not show a requested profile of the card, or its devices, yet.
     func isChanging(_ card: PulseCard, at now: UInt64) -> Bool { profiles[card.name].map { now < $0.until } ?? false }
 
     /// These ports are the route now.

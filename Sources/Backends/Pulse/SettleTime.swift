@@ -1,6 +1,6 @@
 import EventLoop
 
-/// How long a change is not reported, because the server is still changing its state.
+/// How long the report of a change waits, because the server is still changing its state.
 struct SettleTime {
     enum Change {
         /// Nothing follows.
@@ -14,7 +14,7 @@ struct SettleTime {
     /// The time without another event after which a step was the last one, in seconds.
     static let quiet = 0.05
     /// How long a change may wait at all, in seconds.
-    static let longest = 0.25
+    private static let longest = 0.25
 
     /// When the change began that is not reported; nil: there is none.
     private var since: UInt64?
