@@ -26,9 +26,12 @@ extension Decider {
             let demand = settings.mpris.pause ? demand(of: player) : .resume
             next += players.book.demand(demand, of: id, at: now.microseconds).map(work)
         }
-        let playing = settings.mpris.pause ? present.map(\.player).filter(\.isPausable) : []
+        // Also one that the daemon has paused, because it may be about to resume it.
+        let paused = Set(players.book.kept(at: now.microseconds).map(\.player))
+        let pausablePlayers =
+            settings.mpris.pause ? present.filter { $0.player.isPausable(isPaused: paused.contains($0.id)) } : []
         let pausable = members.filter { id, member in
-            member.adopted != nil && playing.contains { belongs($0, to: member) }
+            member.adopted != nil && pausablePlayers.contains { belongs($0.player, to: member) }
         }
         if players.setPausable(Set(pausable.keys)) { next.append(.hear) }
         let front = settings.mpris.mediaKeys ? front(of: present) : nil

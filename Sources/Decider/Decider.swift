@@ -27,6 +27,7 @@ public struct Decider: Sendable {
     private var recordings = RecordingPlacement()
     private var enforcement: Enforcement
     private var seen = StreamsSeen()
+    private var outputs = OutputsHeard()
     private var adoptedCount = 0
     /// How streams must be treated, and since when.
     private var treated: [AudioStream.ID: (treatment: Treatment, since: Instant)] = [:]
@@ -78,6 +79,7 @@ public struct Decider: Sendable {
     /// itself.
     public mutating func restore(_ memory: Memory) throws(MemoryError) {
         arbiter = try Arbiter(memory)
+        outputs = OutputsHeard(memory.sounding?.outputs ?? [:])
         for session in arbiter.sessions where !session.preferredInput.isEmpty {
             recordings.prefer(session.preferredInput, of: session.id)
         }
@@ -128,6 +130,7 @@ public struct Decider: Sendable {
         case .moveRefused(let move): recordings.refused(move)
         case .streamsForgotten:
             enforcement.forgetStreams()
+            outputs.forgetStreams()
             treated = [:]
         case .player(let id, let event): push([.player(id, event)])
         case .players: push([.treatPlayers])
@@ -144,7 +147,9 @@ public struct Decider: Sendable {
     /// When ``Fact/timePassed`` is due next; nil: never.
     public var nextDeadline: Instant? {
         var earliest = arbiter.nextDeadline
-        for case let due? in [routing.nextDeadline, streamsDeadline, players.keptExpires]
+        for case let due? in [
+            routing.nextDeadline, streamsDeadline, outputs.deadline, players.keptExpires,
+        ]
         where earliest.map({ due < $0 }) ?? true {
             earliest = due
         }
@@ -192,7 +197,7 @@ public struct Decider: Sendable {
         case .answered(let command, let succeeded):
             enforcement.answered(command, succeeded: succeeded, at: now.microseconds)
         case .hear:
-            let heard = soundingNow
+            let heard = soundingNow(at: now)
             guard heard != sounding else { return nil }
             sounding = heard
             push([.expire, .event(.soundingChanged(heard))])
@@ -271,6 +276,7 @@ public struct Decider: Sendable {
             streamsDeadline = nil
             due.append(.act(.look))
         }
+        if let time = outputs.deadline, time <= now { due.append(.hear) }
         if let time = players.keptExpires, time <= now { due.append(.keepPauses) }
         push(due)
     }
@@ -335,7 +341,7 @@ public struct Decider: Sendable {
 
     private func describe(_ session: Session) -> SessionFacts? {
         guard let member = members[session.id] else { return nil }
-        return SessionFacts(
+        var facts = SessionFacts(
             id: session.id, kind: member.adopted.map { .adopted($0) } ?? .client, process: member.process,
             user: member.user, application: member.application ?? "", sessionClass: session.sessionClass,
             configuration: session.configuration, state: session.state, since: session.since.microseconds,
@@ -346,11 +352,16 @@ public struct Decider: Sendable {
                 .allSatisfy { $0.sessionClass == .app || $0.isGuessedCall },
             isFreeToActivate: member.adopted != nil && session.state == .inactive
                 && arbiter.isFreeToActivate(session.id))
+        facts.lostItsOutput = session.ended?.lacksOutput == true
+        return facts
     }
 
     /// The sessions that play, by their streams; nil if the server cannot tell.
-    private var soundingNow: Sounding? {
-        guard seen.isConnected else { return nil }
+    private mutating func soundingNow(at now: Instant) -> Sounding? {
+        guard seen.isConnected else {
+            outputs.forgetStreams()
+            return nil
+        }
         let owners = enforcement.owners(facts)
         let streams = seen.streams.map(\.stream)
         var heard = Sounding(sessions: [], others: false)
@@ -363,7 +374,9 @@ public struct Decider: Sendable {
         }
         // A session that also records is in a conversation, which continues without headphones.
         let listening = streams.filter { $0.direction == .record }.flatMap { owners[$0.id] ?? [] }
-        heard.pausable = heard.sessions.intersection(players.pausable).subtracting(listening)
+        heard.pausable = players.pausable.subtracting(listening)
+        outputs.look(streams, of: arbiter.sessions, at: now) { owners[$0] ?? [] }
+        heard.outputs = outputs.outputs
         return heard
     }
 

@@ -11,9 +11,9 @@ struct Players: Sendable {
         /// As ``PlayerEvent/told(_:order:)``.
         var order: UInt64 = 0
 
-        /// Whether it plays and can be paused.
-        var isPausable: Bool {
-            facts.map { $0.status == .playing && $0.canPause && $0.canControl } ?? false
+        /// Whether it plays, or is paused by the daemon, and can be paused.
+        func isPausable(isPaused: Bool) -> Bool {
+            facts.map { ($0.status == .playing || isPaused) && $0.canPause && $0.canControl } ?? false
         }
     }
 
@@ -26,7 +26,7 @@ struct Players: Sendable {
     private(set) var keptExpires: Instant?
     /// The player that the media keys reach.
     private(set) var front: String?
-    /// The adopted sessions whose players play and can be paused.
+    /// The adopted sessions whose players play, or are paused by the daemon, and can be paused.
     private(set) var pausable: Set<SessionID> = []
     /// Whether they must be checked after the answer to a request was sent.
     var isCheckDue = false

@@ -341,6 +341,10 @@ public struct Enforcement: Sendable {
             stepDeadline = min(stepDeadline ?? due, due)
             return nil
         case .inactive:
+            // A program that is not paused does not wait for anything: it plays where the server puts it.
+            if session.lostItsOutput, isSounding { return .deactivate(session.id) }
+            // An alarm that rang before a call, and does not ring any more, will not come back.
+            if session.isAlarm, session.holdsClaim, !isSounding { return .deactivate(session.id) }
             guard isSounding else { return nil }
             // It is activated if it should resume, or if it would interrupt no other session. If it is new, or the user
             // started it, the rules decide. A program that gets no signals must not stay silent forever.

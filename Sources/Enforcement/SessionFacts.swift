@@ -35,6 +35,9 @@ public struct SessionFacts: Sendable, Hashable {
     public let mayResume: Bool
     /// Whether it has a claim to come back after an interruption.
     public let holdsClaim: Bool
+    /// Whether its interruption ended without the hint because its output was unplugged meanwhile, and its claim is still
+    /// valid.
+    public var lostItsOutput = false
     /// Whether it is heard again if the user starts its program: it waits for no declared call and no
     /// alert.
     public let mayBeTakenBack: Bool

@@ -192,6 +192,9 @@ public struct AudioStream: Sendable, Hashable, Identifiable {
     public var portUID: String?
     /// For display: the port's name; empty if it uses none.
     public var portName: String
+    /// The port on which its sound comes out: ``portUID``, or for a stream on a filter the port behind the filter; nil if
+    /// unknown.
+    public var outputUID: String?
     /// The server's properties `application.*`, `media.*`, `pipewire.*` and `module-stream-restore.*` of the stream and
     /// its client: they identify a program beyond its process.
     public var properties: [String: String]
@@ -252,6 +255,7 @@ public struct AudioStream: Sendable, Hashable, Identifiable {
         self.deviceName = deviceName
         self.portUID = portUID
         self.portName = portName
+        outputUID = portUID
         self.properties = properties
         self.volume = volume
         self.isHeld = isHeld

@@ -45,7 +45,10 @@ public struct Port: Sendable, Hashable {
     }
 
     /// The common part of the ports of one device: the uid up to its last slash, or all of it.
-    public var device: Substring { uid.lastIndex(of: "/").map { uid[..<$0] } ?? uid[...] }
+    public var device: Substring { Port.device(of: uid) }
+
+    /// The same part of any port's uid.
+    public static func device(of uid: String) -> Substring { uid.lastIndex(of: "/").map { uid[..<$0] } ?? uid[...] }
 }
 
 /// The inputs and outputs in use (AVAudioSessionRouteDescription); empty if there are none.

@@ -93,8 +93,8 @@ public struct SettingKey: Sendable {
 
         switched(
             "routes", "unplug", \.routes.unplug,
-            "Whether the now-playing session is paused when its output is unplugged, and kept from playing on another "
-                + "output; this includes adopted MPRIS players."
+            "Whether the now-playing session is paused when the output that it plays on is unplugged, and kept from "
+                + "playing on another output; this includes adopted MPRIS players."
         ),
         real(
             "routes", "replug", \.routes.replug, 0...86_400, "s",

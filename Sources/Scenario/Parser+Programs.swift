@@ -20,25 +20,36 @@ extension Parser {
         return .program(token.word, program)
     }
 
-    mutating func stream(_ words: inout Words) throws(LineError) -> Step {
+    mutating func stream(_ words: inout Words, _ scenario: Scenario) throws(LineError) -> Step {
         let token = try words.word("a name for the stream in this file")
         try declare(token)
         guard words.take("of") else { throw LineError(token, "write 'of' and the program after the name") }
         let program = try programLabel(words.word("a program"))
         let isRecording = words.take("record")
+        var output: String?
+        if !isRecording, words.take("on") { output = try self.output(words.word("an output"), scenario) }
         var role: String?
         var title = ""
         for token in words.rest() {
             switch token.word {
             case "role": role = try token.required()
             case "title": title = try token.required()
-            default: throw LineError(token, "unknown word \(quoted(token.word)); use record, role= or title=")
+            default: throw LineError(token, "unknown word \(quoted(token.word)); use record, on, role= or title=")
             }
         }
         streams.insert(token.word)
         return .begin(
             token.word,
-            SimulatedServer.Beginning(program: program, isRecording: isRecording, role: role, title: title))
+            SimulatedServer.Beginning(
+                program: program, isRecording: isRecording, role: role, title: title, output: output))
+    }
+
+    /// The uid of a port.
+    func output(_ token: Token, _ scenario: Scenario) throws(LineError) -> String {
+        guard let port = scenario.ports[token.word] else {
+            throw LineError(token, "there is no port \(quoted(token.word)); declare it with 'port' above")
+        }
+        return port.uid
     }
 
     mutating func player(_ words: inout Words) throws(LineError) -> Step {

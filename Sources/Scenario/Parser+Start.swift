@@ -37,7 +37,13 @@ extension Parser {
         if !words.take("nobody") { ids = Set(try numbers(words.word("sessions or 'nobody'"))) }
         var pausable: Set<SessionID> = []
         if let token = words.takeSetting("pausable") { pausable = Set(try numbers(token, token.required())) }
-        scenario.memory.sounding = Sounding(sessions: ids, pausable: pausable, others: words.take("others"))
+        var sounding = Sounding(sessions: ids, pausable: pausable, others: words.take("others"))
+        if words.take("on") {
+            for token in words.rest() {
+                for id in try numbers(token) { sounding.outputs[id, default: []].insert(try token.required()) }
+            }
+        }
+        scenario.memory.sounding = sounding
     }
 
     private func numbers(_ token: Token, _ text: String? = nil) throws(LineError) -> [SessionID] {
@@ -125,6 +131,8 @@ extension Interruption {
         case "by-name": byName = try token.required()
         case "by": by = try number(token)
         case "microphone": microphoneMuted = true
+        case "away": away.append(AwayOutput(uid: try token.required(), name: ""))
+        case "named" where !away.isEmpty: away[away.count - 1].name = try token.required()
         case "spoiled": spoiler = Cause(.earlier, .resume, at: since)
         default: return false
         }

@@ -141,17 +141,22 @@ public struct Run {
         case .vanish(let client):
             if let id = clients[client] ?? number(client) { handle(.clientVanished(id)) }
         case .fact(let event): handle(event)
-        case .sounding(let labels, let pausable, let others):
-            handle(
-                .soundingChanged(
-                    Sounding(
-                        sessions: Set(labels.compactMap(id)), pausable: Set(pausable.compactMap(id)), others: others)))
+        case .sounding(let labels, let pausable, let outputs, let others):
+            var sounding = Sounding(
+                sessions: Set(labels.compactMap(id)), pausable: Set(pausable.compactMap(id)), others: others)
+            for output in outputs {
+                if let id = id(output.session) { sounding.outputs[id, default: []].insert(output.uid) }
+            }
+            handle(.soundingChanged(sounding))
         case .program(let label, let program): server.add(label, program)
         case .begin(let label, let beginning):
             server.begin(label, beginning)
             lookAtStreams()
         case .pause(let label, let isPaused):
             server.setPaused(label, isPaused)
+            lookAtStreams()
+        case .move(let label, let output):
+            server.move(label, to: output)
             lookAtStreams()
         case .end(let label):
             server.end(label)
@@ -213,6 +218,7 @@ public struct Run {
             preconditionFailure("every event is decided")
         }
         // The event may have changed how the streams of this and other sessions must be treated.
+        server.follow(core.audio)
         if server.isUsed { lookAtStreams() }
         return decision
     }

@@ -82,7 +82,7 @@ struct Parser {
 
     static let keywords =
         "session, activate, deactivate, set-category, override, prefer-input, prefer, close, ignored, vanish, "
-        + "foreground, background, silent, lock, microphone, server, server-lost, route, ports, sounding, program, stream, player, pause, play, stop, end, exit, wait, at, expire, reload, "
+        + "foreground, background, silent, lock, microphone, server, server-lost, route, ports, sounding, program, stream, player, pause, play, move, stop, end, exit, wait, at, expire, reload, "
         + "expect; at the beginning also settings, port, exact, from"
 
     private mutating func content(
@@ -166,13 +166,17 @@ struct Parser {
         case "sounding": return try sounding(&words, scenario)
         case "reload": return .fact(.settingsChanged(try settings(scenario.memory.settings, words.rest())))
         case "program": return try program(&words)
-        case "stream": return try stream(&words)
+        case "stream": return try stream(&words, scenario)
         case "player": return try player(&words)
         case "pause", "play":
             let token = try words.word("a stream or a player")
             let isPaused = first.word == "pause"
             if players.contains(token.word) { return .use(token.word, isPaused ? .paused : .playing) }
             return .pause(try streamLabel(token), isPaused)
+        case "move":
+            let stream = try streamLabel(words.word("a stream"))
+            guard words.take("to") else { throw LineError(first, "write 'to' and the output after the stream") }
+            return .move(stream, to: try output(words.word("an output"), scenario))
         case "stop": return .use(try playerLabel(words.word("a player")), .stopped)
         case "end": return .end(try streamLabel(words.word("a stream")))
         case "exit": return .endProgram(try programLabel(words.word("a program")))
@@ -391,7 +395,14 @@ struct Parser {
         if let token = words.takeSetting("pausable") {
             pausable = try list(token, try token.required(), isExact: scenario.isExact)
         }
-        return .sounding(sessions: labels, pausable: pausable, others: words.take("others"))
+        let others = words.take("others")
+        var outputs: [(session: String, uid: String)] = []
+        if words.take("on") {
+            for token in words.rest() {
+                outputs.append((try label(token, isExact: scenario.isExact), try token.required()))
+            }
+        }
+        return .sounding(sessions: labels, pausable: pausable, outputs: outputs, others: others)
     }
 
     private func list(_ token: Token, _ text: String, isExact: Bool) throws(LineError) -> [String] {

@@ -54,10 +54,13 @@ enum Step: Sendable {
     case about(String, Request)
     case vanish(String)
     case fact(Event)
-    case sounding(sessions: [String], pausable: [String], others: Bool)
+    /// `outputs`: for each session, the uid of an output on which its streams were heard.
+    case sounding(sessions: [String], pausable: [String], outputs: [(session: String, uid: String)], others: Bool)
     case program(String, SimulatedServer.App)
     case begin(String, SimulatedServer.Beginning)
     case pause(String, Bool)
+    /// A stream is moved to that output, by its uid.
+    case move(String, to: String)
     case end(String)
     case endProgram(String)
     /// An MPRIS player of a stream.

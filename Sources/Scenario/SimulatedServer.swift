@@ -1,6 +1,7 @@
 import Decider
 import Enforcement
 import PluginAPI
+import SessionManager
 
 /// The programs of a scenario and their streams, at a simulated sound server that carries out all requests at once.
 struct SimulatedServer: Sendable {
@@ -27,11 +28,20 @@ struct SimulatedServer: Sendable {
         let role: String?
         /// `media.name`
         let title: String
+        /// The uid of the output that the program or the user has chosen for it; nil: that of the route.
+        var output: String?
     }
 
     private(set) var programs: [String: App] = [:]
     /// In the order in which they began.
     private(set) var streams: [(label: String, program: String, stream: AudioStream)] = []
+    /// The chosen outputs, by the names of the streams.
+    private var chosen: [String: String] = [:]
+    /// The outputs that are there, and the route's, by their uids.
+    private var outputs: Set<String> = []
+    private var output = SimulatedServer.onlyOutput
+    /// The output of a scenario without ports.
+    private static let onlyOutput = "output"
     private var gone: Set<UInt32> = []
     private var count: UInt32 = 0
     /// The port that recordings use, and the device of the others.
@@ -55,7 +65,7 @@ struct SimulatedServer: Sendable {
         var seen = StreamsSeen()
         seen.isConnected = true
         seen.canHold = true
-        seen.defaultDevice = "output"
+        seen.defaultDevice = output
         seen.gone = gone
         seen.streams = streams.compactMap { entry in
             guard let program = programs[entry.program] else { return nil }
@@ -78,11 +88,33 @@ struct SimulatedServer: Sendable {
         var stream = AudioStream(
             id: AudioStream.ID(beginning.isRecording ? .record : .playback, count), processID: program.process,
             isProcessVouched: true, applicationName: program.name, role: beginning.role,
-            deviceName: beginning.isRecording ? "input" : "output",
-            portUID: beginning.isRecording ? input.uid : "output", portName: beginning.isRecording ? input.name : "",
-            volume: [AudioStream.fullVolume])
+            deviceName: "input", portUID: input.uid, portName: input.name, volume: [AudioStream.fullVolume])
         if !beginning.title.isEmpty { stream.properties["media.name"] = beginning.title }
         streams.append((label, beginning.program, stream))
+        chosen[label] = beginning.output
+        place()
+    }
+
+    /// The ports have changed: each stream plays on the output that was chosen for it, else on that of the route.
+    mutating func follow(_ audio: Audio?) {
+        outputs = Set(audio?.outputs.filter(\.isAvailable).map(\.uid) ?? [])
+        output = audio?.route.outputs.first?.uid ?? SimulatedServer.onlyOutput
+        place()
+    }
+
+    mutating func move(_ label: String, to output: String) {
+        chosen[label] = output
+        place()
+    }
+
+    private mutating func place() {
+        for index in streams.indices where streams[index].stream.direction == .playback {
+            let uid = chosen[streams[index].label].flatMap { outputs.contains($0) ? $0 : nil } ?? output
+            streams[index].stream.deviceName = uid
+            streams[index].stream.portUID = uid
+            streams[index].stream.outputUID = uid
+            streams[index].stream.portName = ""
+        }
     }
 
     mutating func setPaused(_ label: String, _ isPaused: Bool) { change(label) { $0.isCorked = isPaused } }

@@ -131,7 +131,11 @@ public struct Transcript: Sendable {
         guard let sounding else { return "unknown" }
         let sessions = sounding.sessions.isEmpty ? "nobody" : names(sounding.sessions.sorted())
         let pausable = sounding.pausable.isEmpty ? "" : " pausable=" + names(sounding.pausable.sorted())
+        let outputs = sounding.outputs.sorted { $0.key < $1.key }.flatMap { id, uids in
+            uids.sorted().map { " \(name(id))=\(written($0))" }
+        }
         return sessions + pausable + (sounding.others ? " others" : "")
+            + (outputs.isEmpty ? "" : " on" + outputs.joined())
     }
 
     private mutating func describe(_ audio: Audio) -> String {
@@ -201,6 +205,7 @@ public struct Transcript: Sendable {
                 "began=\(writtenTime(interruption.since.microseconds)) by-name=\(written(interruption.byName))")
             if let by = interruption.by { words.append("by=\(name(by))") }
             if interruption.microphoneMuted { words.append("microphone") }
+            words += interruption.away.map { "away=\(written($0.uid)) named=\(written($0.name))" }
             if !interruption.recommendsResume { words.append("spoiled") }
         }
         return words.joined(separator: " ")

@@ -16,13 +16,14 @@ extension Arbiter {
 
     /// R1, R2: the session becomes silent and inactive first, then gets its signal, once per interruption.
     mutating func begin(
-        _ x: Int, _ reason: InterruptionReason, by: SessionID?, _ name: String, at now: Instant, rule: Rule,
-        _ effects: inout Effects
+        _ x: Int, _ reason: InterruptionReason, by: SessionID?, _ name: String, away: [AwayOutput] = [],
+        at now: Instant,
+        rule: Rule, _ effects: inout Effects
     ) {
         lastOrder += 1
         let interruption = Interruption(
             reason: reason, by: by, byName: name, since: now, rule: rule, order: lastOrder,
-            microphoneMuted: reason == .builtInMicMuted)
+            microphoneMuted: reason == .builtInMicMuted, away: away)
         sessions[x].interruption = interruption
         setState(x, .interrupted, at: now)
         sessions[x].cause = Cause(.interrupted, rule, at: now, by: by, name)
@@ -165,7 +166,7 @@ extension Arbiter {
             sessions[x].cause = Cause(.released, rule, at: now, by: leaver?.id, leaver?.name ?? "")
             sessions[x].standing.claimExpires = now.advanced(bySeconds: settings.grace)
             setState(x, .inactive, at: now)
-            sessions[x].mayResume = interruption.recommendsResume && isFresh
+            sessions[x].mayResume = interruption.mayResume && isFresh
             sessions[x].standing.changes.insert(.interruptionReason)
             effects.grant(
                 .interruptionEnded(

@@ -99,7 +99,7 @@ extension Arbiter {
                 switch cause.kind {
                 case .deactivated: isAdopted ? "its program stopped playing" : "it deactivated itself"
                 case .earlier: "it was not active when the history begins"
-                case .gaveUp: "it gave up its claim"
+                case .gaveUp: isAdopted ? "it stayed silent after its interruption" : "it gave up its claim"
                 case .ranOut: "it did not come back within \(seconds(settings.grace)) after its interruption ended"
                 default: "it has not been active yet"
                 }
@@ -126,6 +126,7 @@ extension Arbiter {
     private func reasonNotToResume(_ interruption: Interruption?, at time: Instant) -> String? {
         guard let interruption else { return "no session recommended it" }
         if let spoiler = interruption.spoiler { return describe(spoiler) }
+        if interruption.lacksOutput { return "\(outputs(interruption.away)) disconnected" }
         guard settings.maxAge > 0, time > interruption.since.advanced(bySeconds: settings.maxAge) else { return nil }
         return "it lasted longer than \(seconds(settings.maxAge)) (max-age)"
     }
@@ -204,7 +205,10 @@ extension Arbiter {
     /// Whether it will be asked to resume, and on what that depends.
     private func outlook(_ interruption: Interruption, _ session: Session, at now: Instant?) -> String {
         guard interruption.endsByItself else { return "it stays silent until it is played again" }
-        if let reason = reasonNotToResume(interruption, at: now ?? interruption.since) {
+        // An output that is away may come back until then.
+        var present = interruption
+        present.away = []
+        if let reason = reasonNotToResume(present, at: now ?? interruption.since) {
             return "will not be asked to resume: \(reason)"
         }
         // An app must deactivate with notify-others; calls and alerts need not.
@@ -214,7 +218,15 @@ extension Arbiter {
         if interruption.microphoneMuted { text = "will be asked to resume when it is unmuted" }
         if !apps.isEmpty { text += ", if \(apps.joined(separator: ", ")) then deactivates with notify-others" }
         if settings.maxAge > 0 { text += " and it lasts no longer than \(seconds(settings.maxAge))" }
+        if interruption.lacksOutput {
+            text += "; \(outputs(interruption.away)) disconnected, and must be connected again before that"
+        }
         return text
+    }
+
+    private func outputs(_ outputs: [AwayOutput]) -> String {
+        let list = outputs.map { plain($0.name) }.joined(separator: " and ")
+        return outputs.count == 1 ? "\(list), its output, was" : "\(list), its outputs, were"
     }
 
     private func explainOutput(_ session: Session, _ chain: inout [Explanation]) {

@@ -8,6 +8,7 @@ extension Arbiter {
         if before.audio == nil { changes.insert(.server) }
         if services != .there { effects.append(.servicesReset) }
         services = .there
+        noteRegained(since: before.audio)
         tellRoutes(since: before)
         tellLack(Array(sessions.indices), at: now, &effects)
     }
@@ -48,15 +49,17 @@ extension Arbiter {
         tellLostInputs(since: before, &effects)
         tellRoutes(since: before)
         // A missing input or output is not reported again: active sessions got the signal before the restart.
-        if before.audio != nil {
+        noteRegained(since: before.audio)
+        if let old = before.audio {
             tellLack(Array(sessions.indices), at: now, &effects)
+            judgeLoss(since: old, at: now, &effects)
         } else {
             for x in sessions.indices { noteLack(x, at: now) }
         }
     }
 
-    /// Reported to every session whose own route changes, and once globally. Then, if the output was unplugged, the
-    /// now-playing session is paused (§7).
+    /// Reported to every session whose own route changes, and once globally. Then sessions whose output was unplugged are
+    /// paused (§7).
     mutating func routeChanged(
         _ reason: RouteChangeReason, _ audio: Audio, at now: Instant, _ effects: inout Effects
     ) {
@@ -80,7 +83,9 @@ extension Arbiter {
         }
         tellRoutes(since: before)
         tellLack(Array(sessions.indices), at: now, &effects)
-        if reason == .oldDeviceUnavailable { pauseAfterUnplug(old.route.outputs, at: now, &effects) }
+        noteRegained(since: old)
+        // For any other reason, the route's port is still there, perhaps under another name.
+        judgeLoss(since: old, beside: reason == .oldDeviceUnavailable ? [] : old.route.outputs, at: now, &effects)
         if reason == .newDeviceAvailable { offerAfterReplug(old.route.outputs, at: now, &effects) }
     }
 
@@ -188,7 +193,7 @@ extension Arbiter {
         }
     }
 
-    private mutating func forgetOverrides(_ effects: inout Effects) {
+    mutating func forgetOverrides(_ effects: inout Effects) {
         for x in sessions.indices { forgetOverride(x, &effects) }
     }
 
@@ -234,77 +239,11 @@ extension Arbiter {
             .routeChanged(nil, .noSuitableRouteForCategory, previous: audio.route, current: audio.route))
     }
 
-    private mutating func pauseAfterUnplug(_ outputs: [Port], at now: Instant, _ effects: inout Effects) {
-        guard let audio, let gone = audio.lost(of: outputs) else { return }
-        for x in pausedByUnplug { begin(x, .routeDisconnected, by: nil, gone.name, at: now, rule: .route, &effects) }
-    }
-
-    /// A replug in time ends the pause with the should-resume hint. If the user or another session has ended or
-    /// extended the interruption in the meantime, there is no hint.
-    private mutating func offerAfterReplug(_ before: [Port], at now: Instant, _ effects: inout Effects) {
-        guard settings.replug > 0, let audio else { return }
-        // The name identifies the output in any profile of a headset, and after a restart. But the uid decides whether
-        // it is the same one, because several may have the same name.
-        let back = Set(audio.route.outputs.filter { port in !before.contains { $0.uid == port.uid } }.map(\.name))
-        let offered = sessions.indices.filter { x in
-            guard let interruption = sessions[x].interruption, interruption.reason == .routeDisconnected else {
-                return false
-            }
-            return sessions[x].waitingFor.isEmpty && back.contains(interruption.byName)
-                && now <= interruption.since.advanced(bySeconds: settings.replug)
-        }
-        end(offered, by: nil, at: now, rule: .route, &effects)
-    }
-
-    /// The sessions that an unplug pauses (§7), most recently active first: the now-playing session, and players that
-    /// cannot be the now-playing session.
-    private var pausedByUnplug: [Int] {
-        sessions.indices.filter(isPausedByUnplug)
-            .sorted { sessions[$0].standing.activation > sessions[$1].standing.activation }
-    }
-
-    private func isPausedByUnplug(_ x: Int) -> Bool {
-        guard settings.pausesOnUnplug, sessions[x].standing.isActive else { return false }
-        let id = sessions[x].id
-        return (id == nowPlaying || sounding?.pausable.contains(id) == true)
-            && sessions[x].standing.preferences.interruptsOnRouteDisconnect
-    }
-
-    /// The output to request when a part of the route is gone and this remains; nil if the unplug pauses a session,
-    /// and must be reported at once.
-    public func routeChoice(afterLossOn audio: Audio) -> RouteChoice? {
-        let isHeard = audio.lost(of: self.audio?.route.outputs ?? []) != nil
-        if isHeard, sessions.indices.contains(where: isPausedByUnplug) { return nil }
-        var after = self
-        after.audio = audio
-        var told = Effects()
-        after.forgetOverrides(&told)
-        return after.routeChoice
-    }
-
-    /// Whether sound must not continue elsewhere when the route's output is unplugged. Built-in outputs never count.
-    public var guardsOutput: Bool {
-        guard let output = audio?.route.outputs.first else { return false }
-        switch output.type {
-        case .speaker, .receiver: return false
-        case .lineIn, .microphoneBuiltIn, .microphoneWired, .lineOut, .headphones, .bluetoothA2DP, .hdmi, .airPlay,
-            .displayPort, .bluetoothHFP, .usbAudio, .carAudio, .virtual, .pci:
-            return sessions.indices.contains(where: isPausedByUnplug)
-        }
-    }
-
     private func requireServer() throws(SessionError) {
         guard audio != nil else {
             throw SessionError(
                 .mediaServicesFailed,
                 "there is no sound server; start PulseAudio or PipeWire, and wait for ServicesReset")
         }
-    }
-}
-
-extension Audio {
-    /// The first of those outputs that no longer exists; an unplugged one counts as gone.
-    fileprivate func lost(of before: [Port]) -> Port? {
-        before.first { old in old.isAvailable && !outputs.contains { $0.uid == old.uid && $0.isAvailable } }
     }
 }

@@ -50,6 +50,17 @@ public enum Event: Sendable, Hashable {
         }
     }
 
+    /// Whether it may change what keeps sessions interrupted, without an effect about them.
+    public var concernsInterruptions: Bool {
+        switch self {
+        case .servicesReset, .routeChanged, .portsChanged, .microphoneMuted: true
+        case .create, .setCategory, .activate, .deactivate, .overrideOutput, .setPreferredInput, .setPreferences,
+            .close, .setForeground, .setSilentMode, .setScreenLocked, .clientVanished, .servicesLost,
+            .soundingChanged, .settingsChanged, .interruptionIgnored, .timePassed:
+            false
+        }
+    }
+
     /// The event's name in the history, lower case with hyphens.
     public var name: String {
         switch self {
@@ -95,18 +106,24 @@ public struct Audio: Sendable, Hashable {
     }
 }
 
-/// Which sessions play, judged by the server's streams.
+/// Which sessions play and where, judged by the server's streams.
 public struct Sounding: Sendable, Hashable {
     /// The sessions with an audible stream.
     public var sessions: Set<SessionID>
     /// The adopted sessions whose players can be paused: an unplug pauses them too, whether they mix or not.
     public var pausable: Set<SessionID>
+    /// The outputs on which the streams of each session were last heard, by uid. A session that is not listed never had
+    /// a stream: it uses the outputs of the route.
+    public var outputs: [SessionID: Set<String>]
     /// Whether a program without a session plays.
     public var others: Bool
 
-    public init(sessions: Set<SessionID>, pausable: Set<SessionID> = [], others: Bool) {
+    public init(
+        sessions: Set<SessionID>, pausable: Set<SessionID> = [], outputs: [SessionID: Set<String>] = [:], others: Bool
+    ) {
         self.sessions = sessions
         self.pausable = pausable
+        self.outputs = outputs
         self.others = others
     }
 }

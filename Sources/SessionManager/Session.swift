@@ -148,6 +148,10 @@ struct Standing: Sendable {
     func sounds(byState: Bool) -> Bool {
         byState ? isActive && configuration.category.hasOutput && !isMuted : isHeard && state != .interrupted
     }
+    /// Calls and alerts go on, and what is interrupted already is silent.
+    var mayBePausedByUnplug: Bool {
+        sessionClass == .app && state != .interrupted && preferences.interruptsOnRouteDisconnect
+    }
     var canBeNowPlaying: Bool { sessionClass == .app && !configuration.isMixable && configuration.category.hasOutput }
 
     /// Whether all values are equal to the last sent ones.

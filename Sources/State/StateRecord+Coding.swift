@@ -21,6 +21,10 @@ extension StateRecord {
         writer.optional(core.sounding) { writer, sounding in
             writer.array(sounding.sessions.sorted()) { $0.id($1) }
             writer.bool(sounding.others)
+            writer.array(sounding.outputs.sorted { $0.key < $1.key }) { writer, entry in
+                writer.id(entry.key)
+                writer.array(entry.value.sorted()) { $0.string($1) }
+            }
         }
         writer.entries(changed) { $0.entry($1) }
         writer.array(closed) { $0.id($1) }
@@ -50,7 +54,12 @@ extension StateRecord {
         core.services = try reader.word()
         core.sounding = try reader.optional { reader throws(ByteError) in
             let sessions = try reader.array { reader throws(ByteError) in try reader.id() }
-            return Sounding(sessions: Set(sessions), others: try reader.bool())
+            var sounding = Sounding(sessions: Set(sessions), others: try reader.bool())
+            let outputs = try reader.array { reader throws(ByteError) in
+                (try reader.id(), Set(try reader.array { reader throws(ByteError) in try reader.string() }))
+            }
+            for (id, uids) in outputs { sounding.outputs[id] = uids }
+            return sounding
         }
         var lost: [SessionID] = []
         changed = try reader.entries(lost: { bytes in
@@ -164,6 +173,10 @@ extension ByteWriter {
         string(interruption.rule.rawValue)
         integer(interruption.order)
         bool(interruption.microphoneMuted)
+        array(interruption.away) { writer, output in
+            writer.string(output.uid)
+            writer.string(output.name)
+        }
         optional(interruption.spoiler) { $0.cause($1) }
     }
 
@@ -295,6 +308,9 @@ extension ByteReader {
         Interruption(
             reason: try word(), by: try optional { reader throws(ByteError) in try reader.id() }, byName: try string(),
             since: try instant(), rule: try word(), order: try integer(), microphoneMuted: try bool(),
+            away: try array { reader throws(ByteError) in
+                AwayOutput(uid: try reader.string(), name: try reader.string())
+            },
             spoiler: try optional { reader throws(ByteError) in try reader.cause() })
     }
 

@@ -26,7 +26,7 @@ extension Daemon {
             if case .closed(let id) = effect { record.closed.append(id) }
             if case .waitsChanged(let change) = effect { record.waits.append(change) }
         }
-        if case .microphoneMuted = decision.event { ids += arbiter.sessions.map(\.id) }
+        if decision.event.concernsInterruptions { ids += arbiter.sessions.map(\.id) }
         if ids.count > 1 { ids.sort() }
         for (index, id) in ids.enumerated() where index == 0 || ids[index - 1] != id {
             if let entry = savedEntry(id) { record.changed.append(entry) }

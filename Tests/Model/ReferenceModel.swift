@@ -33,8 +33,10 @@ struct ReferenceModel {
         let by: SessionID?
         /// The unplugged output came back in time.
         var isOffered = false
-        /// The names of the unplugged outputs, if an unplug is the reason.
-        var gone: Set<String> = []
+        /// The unplugged outputs, if an unplug is the reason.
+        var gone: Set<Port> = []
+        /// Its outputs that were unplugged while it was interrupted, and are still away.
+        var away: Set<Port> = []
         /// A session that it waited for ended without a should-resume hint.
         var isSpoiled = false
     }
@@ -48,6 +50,8 @@ struct ReferenceModel {
         var isForeground = true
         var preferences = Preferences()
         var status = Status.idle
+        /// Whether its last interruption ended with the should-resume hint.
+        var mayResume = false
         /// The number of the last activation; 0 if it was never active.
         var lastActive = 0
 
@@ -163,7 +167,10 @@ struct ReferenceModel {
         }
         var routed = self
         // The route is announced before an unplug pauses sessions.
-        if case .routeChanged = event { routed.sessions = before.sessions }
+        switch event {
+        case .routeChanged, .portsChanged: routed.sessions = before.sessions
+        default: break
+        }
         outcome.others.formUnion(routed.routesTold(event, since: before))
         release()
         for session in sessions {
@@ -217,10 +224,20 @@ struct ReferenceModel {
             // Without a server there is no route that could change.
             guard let old = audio else { break }
             audio = new
-            if reason == .oldDeviceUnavailable { unplug(old.route.outputs, left: new.outputs) }
+            comeBack(new.outputs, before: old.outputs)
+            // "old-device-unavailable: one that was in the route went"; for other reasons, it did not.
+            let isRouteLost = reason == .oldDeviceUnavailable
+            let used = Set(old.route.outputs.map(\.uid))
+            unplug((old.outputs + old.route.outputs).filter { isRouteLost || !used.contains($0.uid) }, old, new)
             if reason == .newDeviceAvailable { replug(old.route.outputs, new.route.outputs) }
-        case .servicesReset(let new): audio = new
-        case .portsChanged(let new): if audio != nil { audio = new }
+        case .servicesReset(let new):
+            comeBack(new.outputs, before: audio?.outputs ?? [])
+            audio = new
+        case .portsChanged(let new):
+            guard let old = audio else { break }
+            audio = new
+            comeBack(new.outputs, before: old.outputs)
+            unplug(old.outputs + old.route.outputs, old, new)
         // This changes the sound of no session.
         case .interruptionIgnored(let id): _ = try place(of: id)
         case .overrideOutput, .setPreferredInput, .servicesLost, .microphoneMuted, .settingsChanged:
@@ -325,19 +342,60 @@ struct ReferenceModel {
         }
     }
 
-    /// §7: an output in use was unplugged. The now-playing session pauses, unless it prefers not to. So do players that
-    /// cannot become the now-playing session.
-    private mutating func unplug(_ used: [Port], left: [Port]) {
-        let gone = used.filter { port in port.isAvailable && !left.contains { $0.uid == port.uid && $0.isAvailable } }
-        guard !gone.isEmpty, settings.pausesOnUnplug else { return }
-        var paused = sounding?.pausable ?? []
-        if let nowPlaying { paused.insert(nowPlaying) }
-        let playing = sessions.filter { $0.isPlaying && $0.preferences.interruptsOnRouteDisconnect }
-        for session in playing.sorted(by: { $0.lastActive > $1.lastActive }) where paused.contains(session.id) {
-            stop(session.id, .routeDisconnected, by: nil)
+    /// §7, "whose output went": "a session's outputs are the ports that its streams were last heard on; the route's, where it
+    /// never had a stream".
+    private func outputs(of session: ModelSession, on route: Route) -> Set<String> {
+        guard session.outputs else { return [] }
+        return sounding?.outputs[session.id] ?? Set(route.outputs.map(\.uid))
+    }
+
+    /// "Of those whose output it was, the now-playing session and adopted players that can be paused over MPRIS are
+    /// interrupted; calls, alerts and what mixes go on. All others are not touched." `ports` may be gone.
+    private mutating func unplug(_ ports: [Port], _ old: Audio, _ new: Audio) {
+        let here = new.outputs.filter(\.isAvailable)
+        let gone = ports.filter { port in
+            return port.isAvailable && !here.contains { isSame($0, port) }
+        }
+        let nowPlaying = nowPlaying
+        for session in sessions.sorted(by: { $0.lastActive > $1.lastActive }) {
+            let own = outputs(of: session, on: old.route)
+            let lost = gone.filter { own.contains($0.uid) }
+            guard !lost.isEmpty else { continue }
             let place = sessions.firstIndex { $0.id == session.id }!
+            if var interruption = session.interruption {
+                // "Unplugged while interrupted".
+                if interruption.reason != .routeDisconnected { interruption.away.formUnion(lost) }
+                sessions[place].status = .interrupted(interruption)
+                continue
+            }
+            guard settings.pausesOnUnplug, session.preferences.interruptsOnRouteDisconnect, !session.isPrivileged else {
+                continue
+            }
+            let isPausable = sounding?.pausable.contains(session.id) == true
+            // The daemon itself has asked an adopted player to resume.
+            let isResuming = session.deadline != nil && session.mayResume && isPausable
+            guard isResuming || session.isPlaying && (isPausable || session.id == nowPlaying) else { continue }
+            stop(session.id, .routeDisconnected, by: nil)
             guard var interruption = sessions[place].interruption else { continue }
-            interruption.gone = Set(gone.map(\.name))
+            interruption.gone = Set(lost)
+            sessions[place].status = .interrupted(interruption)
+        }
+    }
+
+    /// A headset that changes its profile is the same one.
+    private func isSame(_ one: Port, _ other: Port) -> Bool {
+        let radio: Set<PortType> = [.bluetoothA2DP, .bluetoothHFP]
+        return one.uid == other.uid || radio.isSuperset(of: [one.type, other.type]) && one.device == other.device
+    }
+
+    /// "Output there again: as if it had never gone."
+    private mutating func comeBack(_ outputs: [Port], before: [Port]) {
+        let new = outputs.filter { port in
+            port.isAvailable && !before.contains { $0.uid == port.uid && $0.isAvailable }
+        }
+        for place in sessions.indices {
+            guard var interruption = sessions[place].interruption else { continue }
+            interruption.away = interruption.away.filter { gone in !new.contains { isSame($0, gone) } }
             sessions[place].status = .interrupted(interruption)
         }
     }
@@ -350,7 +408,7 @@ struct ReferenceModel {
                 self.now.microseconds - interruption.since.microseconds <= UInt64(settings.replug * 1_000_000)
             else { continue }
             let isBack = now.contains { port in
-                interruption.gone.contains(port.name) && !before.contains { $0.uid == port.uid }
+                interruption.gone.contains { isSame($0, port) } && !before.contains { $0.uid == port.uid }
             }
             guard isBack else { continue }
             interruption.isOffered = true
@@ -373,10 +431,10 @@ struct ReferenceModel {
             let interruption = session.interruption!
             let lasted = now.microseconds - interruption.since.microseconds
             let isTooOld = settings.maxAge > 0 && Double(lasted) > settings.maxAge * 1_000_000
+            let mayResume = !interruption.isSpoiled && interruption.away.isEmpty && !isTooOld
             outcome.interruptions.append(
-                .ended(
-                    session.id, shouldResume: !interruption.isSpoiled && !isTooOld, microseconds: lasted,
-                    interruption.reason))
+                .ended(session.id, shouldResume: mayResume, microseconds: lasted, interruption.reason))
+            sessions[sessions.firstIndex { $0.id == session.id }!].mayResume = mayResume
             let grace = UInt64(settings.grace * 1_000_000)
             sessions[sessions.firstIndex { $0.id == session.id }!].status =
                 .released(until: Instant(microseconds: now.microseconds + grace))

@@ -67,8 +67,12 @@ import Testing
         case 31: return coin() ? .servicesLost : .portsChanged(audio())
         case 32: return .routeChanged(pick(RouteChangeReason.allCases), audio())
         case 33:
-            return .soundingChanged(
-                coin() ? nil : Sounding(sessions: [id, SessionID(2)], pausable: coin() ? [id] : [], others: coin()))
+            var sounding = Sounding(sessions: [id, SessionID(2)], pausable: coin() ? [id] : [], others: coin())
+            if coin() {
+                sounding.outputs[SessionID(3)] = ["Headphones"]
+                sounding.outputs[id] = ["Speaker", "a \"b, c"]
+            }
+            return .soundingChanged(coin() ? nil : sounding)
         case 34: return coin() ? .microphoneMuted(coin()) : .interruptionIgnored(id)
         case 35:
             var settings = Arbiter.Settings()

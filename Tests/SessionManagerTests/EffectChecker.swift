@@ -176,7 +176,10 @@ struct EffectChecker {
                 {
                     fault("\(id): began differs from the state")
                 }
-                if before.session(id)?.state != .active { fault("\(id): began, but was not active") }
+                // An adopted player that the daemon itself is resuming may lose its output before it plays.
+                let old = before.session(id)
+                let isResuming = interruption.reason == .routeDisconnected && old?.mayResume == true
+                if old?.state != .active, !isResuming { fault("\(id): began, but was not active") }
                 if interruption.since != decision.time { fault("\(id): began at another time") }
             case .interruptionEnded(let id, _, let microseconds, let reason, _):
                 guard let old = before.session(id)?.interruption else { continue }

@@ -40,6 +40,8 @@ enum Hardware {
     static let talkInput = Port(type: .bluetoothHFP, name: "Buds", uid: "buds/hfp-input", channels: 1)
     static let network = Port(type: .airPlay, name: "Kitchen", uid: "kitchen", channels: 2)
 
+    static let outputs = [speaker, headphones, receiver, music, talk, network]
+
     static let plugged = Audio(
         route: Route(inputs: [headset], outputs: [headphones]), inputs: [microphone, headset],
         outputs: [speaker, headphones])
@@ -51,7 +53,7 @@ enum Hardware {
         func some(_ ports: [Port]) -> [Port] {
             ports.shuffled(using: &random).filter { _ in Bool.random(using: &random) }
         }
-        let outputs = some([speaker, headphones, receiver, music, talk, network])
+        let outputs = some(outputs)
         let inputs = some([microphone, headset, talkInput])
         let route = Route(
             inputs: inputs.randomElement(using: &random).map { [$0] } ?? [],
@@ -133,17 +135,17 @@ struct RandomRun {
         let isStray = Int.random(in: 0..<60, using: &random) == 0
         let id = isStray ? SessionID(UInt64.random(in: 0...last + 3, using: &random)) : pick(world.arbiter.sessions).id
         switch Int.random(in: 0..<100, using: &random) {
-        case 0..<38: return [.activate(id)]
-        case 38..<58: return [.deactivate(id, notifyOthers: Bool.random(using: &random))]
-        case 58..<70: return [.setCategory(id, pick(RandomRun.configurations))]
-        case 70..<72: return [.close(id)]
-        case 72..<75: return [.clientVanished(ClientID(UInt64.random(in: 1...4, using: &random)))]
-        case 75..<80: return [.setForeground(id, Int.random(in: 0..<3, using: &random) > 0)]
-        case 80..<84: return [.setSilentMode(Bool.random(using: &random))]
-        case 84..<86: return [.setScreenLocked(Bool.random(using: &random))]
-        case 86..<90: return [.soundingChanged(sounding(world))]
-        case 90..<92: return newcomer(last)
-        case 92..<95:
+        case 0..<36: return [.activate(id)]
+        case 36..<54: return [.deactivate(id, notifyOthers: Bool.random(using: &random))]
+        case 54..<66: return [.setCategory(id, pick(RandomRun.configurations))]
+        case 66..<68: return [.close(id)]
+        case 68..<71: return [.clientVanished(ClientID(UInt64.random(in: 1...4, using: &random)))]
+        case 71..<76: return [.setForeground(id, Int.random(in: 0..<3, using: &random) > 0)]
+        case 76..<79: return [.setSilentMode(Bool.random(using: &random))]
+        case 79..<81: return [.setScreenLocked(Bool.random(using: &random))]
+        case 81..<86: return [.soundingChanged(sounding(world))]
+        case 86..<88: return newcomer(last)
+        case 88..<95:
             switch Int.random(in: 0..<3, using: &random) {
             case 0: return [.routeChanged(pick(RouteChangeReason.allCases), Hardware.random(&random))]
             case 1: return [.portsChanged(Hardware.random(&random))]
@@ -179,9 +181,14 @@ struct RandomRun {
         if Int.random(in: 0..<3, using: &random) == 0 { return nil }
         let sessions = world.arbiter.sessions.filter { _ in Int.random(in: 0..<3, using: &random) == 0 }
         let pausable = sessions.filter { _ in Int.random(in: 0..<3, using: &random) == 0 }
-        return Sounding(
+        var sounding = Sounding(
             sessions: Set(sessions.map(\.id)), pausable: Set(pausable.map(\.id)),
             others: Int.random(in: 0..<4, using: &random) == 0)
+        for session in world.arbiter.sessions where Bool.random(using: &random) {
+            let count = Int.random(in: 1...2, using: &random)
+            sounding.outputs[session.id] = Set((0..<count).map { _ in pick(Hardware.outputs).uid })
+        }
+        return sounding
     }
 
     /// The number of the new session is a guess: it is wrong if sessions with higher numbers were closed. Then the
@@ -288,6 +295,7 @@ extension Event {
                 sounding.map {
                     Sounding(
                         sessions: Set($0.sessions.map(number)), pausable: Set($0.pausable.map(number)),
+                        outputs: Dictionary(uniqueKeysWithValues: $0.outputs.map { (number($0), $1) }),
                         others: $0.others)
                 })
         case .create, .setSilentMode, .setScreenLocked, .clientVanished, .servicesReset, .servicesLost, .routeChanged,

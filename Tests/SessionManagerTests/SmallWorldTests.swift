@@ -20,6 +20,8 @@ import Testing
         let roles: [Role]
         /// The configuration to which the first session may change, and back.
         var alternative: Configuration?
+        /// Whether outputs are unplugged and plugged in; the sessions are heard on different ones.
+        var hasOutputs = false
         /// Whether the switches change, the first session goes to the background, and the others close or disconnect.
         var hasSurroundings = false
         let length: Int
@@ -51,6 +53,9 @@ import Testing
         Cast(
             name: "surroundings of mixing ones", roles: [Role(.mixingVoice), Role(.ambient), Role(.ducker)],
             alternative: .ambient, hasSurroundings: true, length: 5),
+        Cast(
+            name: "outputs of players", roles: [Role(.music), Role(.mixing), Role(.voice, .call)], hasOutputs: true,
+            length: 6),
     ]
 
     @Test(arguments: casts)
@@ -70,6 +75,17 @@ import Testing
             events += [.setSilentMode(true), .setSilentMode(false), .setScreenLocked(true)]
             events += [.setForeground(ids[0], false), .setForeground(ids[0], true)]
             events += [.clientVanished(ClientID(101)), .close(ids[2])]
+        }
+        if cast.hasOutputs {
+            world.send(.servicesReset(UnplugRuleTests.desk))
+            let sounding = Sounding(
+                sessions: [], pausable: [ids[1]], outputs: [ids[1]: [UnplugRuleTests.screen.uid]], others: false)
+            let phones = UnplugRuleTests.desk(without: Hardware.headphones, route: Hardware.speaker)
+            events += [
+                .soundingChanged(sounding), .portsChanged(UnplugRuleTests.desk(without: UnplugRuleTests.screen)),
+                .portsChanged(UnplugRuleTests.desk), .routeChanged(.oldDeviceUnavailable, phones),
+                .routeChanged(.newDeviceAvailable, UnplugRuleTests.desk),
+            ]
         }
         var explorer = Explorer(events: events)
         explorer.explore(world, length: cast.length)

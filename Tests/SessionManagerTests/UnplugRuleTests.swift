@@ -18,7 +18,8 @@ import Testing
         world.activate(call)
         #expect(world.leave(call).ended.isEmpty)
         #expect(world.state(music) == .interrupted)
-        #expect(world.leave(music).ended == [.resume(old)])
+        // Its output was the same one, and is still away.
+        #expect(world.leave(music).ended == [.stay(old)])
     }
 
     @Test func unplug_adoptedPlayersArePausedToo_latestFirst() {
@@ -157,5 +158,180 @@ import Testing
         #expect(!world.arbiter.guardsOutput)
         world.activate(music)
         #expect(!world.arbiter.guardsOutput, "the speaker cannot be unplugged")
+    }
+
+    // MARK: The output of each session
+
+    static let screen = Port(type: .hdmi, name: "Screen", uid: "screen", channels: 2)
+    /// Headphones are the route, and a screen is connected.
+    static let desk = Audio(
+        route: Hardware.plugged.route, inputs: Hardware.plugged.inputs,
+        outputs: [Hardware.speaker, screen, Hardware.headphones])
+
+    static func desk(without port: Port, route: Port = Hardware.headphones) -> Audio {
+        Audio(
+            route: Route(inputs: desk.route.inputs, outputs: [route]), inputs: desk.inputs,
+            outputs: desk.outputs.filter { $0 != port })
+    }
+
+    private static func hear(_ sessions: [SessionID: Port], pausable: Set<SessionID> = []) -> Event {
+        .soundingChanged(
+            Sounding(
+                sessions: Set(sessions.keys), pausable: pausable, outputs: sessions.mapValues { [$0.uid] },
+                others: false))
+    }
+
+    @Test func otherOutputIsUnplugged_itsSessionIsInterrupted_withItsName() {
+        var world = World()
+        world.send(.servicesReset(Self.desk))
+        let (film, music) = (world.player("film", .mixing), world.player("music"))
+        world.send(Self.hear([film: Self.screen, music: Hardware.headphones], pausable: [film, music]))
+        #expect(world.arbiter.guardsOutput)
+        let decision = world.send(.portsChanged(Self.desk(without: Self.screen)))
+        #expect(decision.began == [film])
+        #expect(world.arbiter.session(film)?.interruption?.byName == "Screen")
+        #expect(world.arbiter.explain(film).contains { $0.text.hasPrefix("paused: Screen, its output") })
+    }
+
+    @Test func outputOfTheRouteIsUnplugged_sessionElsewherePlaysOn() {
+        var world = World()
+        world.send(.servicesReset(Self.desk))
+        let music = world.player("music")
+        world.send(Self.hear([music: Self.screen], pausable: [music]))
+        #expect(!world.arbiter.guardsOutput)
+        let gone = Self.desk(without: Hardware.headphones, route: Hardware.speaker)
+        #expect(world.arbiter.routeChoice(afterLossOn: gone) != nil)
+        #expect(world.send(.routeChanged(.oldDeviceUnavailable, gone)).began.isEmpty)
+    }
+
+    @Test func outputIsUnplugged_callsAlertsAndWhatMixesGoOn() {
+        var world = World()
+        world.send(.servicesReset(Self.desk))
+        let (game, call) = (world.player("game", .mixing), world.create("call", .call, .voice))
+        world.activate(call)
+        world.activate(game)
+        world.send(Self.hear([game: Self.screen, call: Self.screen], pausable: [call]))
+        #expect(world.send(.portsChanged(Self.desk(without: Self.screen))).began.isEmpty)
+    }
+
+    @Test func headsetChangesItsProfile_isNotUnplugged() {
+        func audio(_ headset: Port) -> Audio {
+            Audio(route: Hardware.unplugged.route, inputs: [], outputs: [Hardware.speaker, headset])
+        }
+        var world = World()
+        world.send(.servicesReset(audio(Hardware.music)))
+        let music = world.player("music")
+        world.send(Self.hear([music: Hardware.music]))
+        #expect(world.send(.portsChanged(audio(Hardware.talk))).began.isEmpty)
+    }
+
+    @Test func configurationChange_routeHasAnotherName_pausesNothing() {
+        var world = World()
+        world.send(.servicesReset(Hardware.plugged))
+        world.player("music")
+        let surround = Port(type: .headphones, name: "Headphones", uid: "surround", channels: 6)
+        let audio = Audio(route: Route(inputs: [], outputs: [surround]), inputs: [], outputs: [surround])
+        #expect(world.send(.routeChanged(.routeConfigurationChange, audio)).began.isEmpty)
+    }
+
+    /// Its player was asked to resume, and the server does not show its sound yet.
+    @Test func unplugRightAfterACall_playerThatIsResumedIsInterruptedAgain() {
+        var world = World()
+        world.send(.servicesReset(Hardware.plugged))
+        let (radio, call) = (world.player("radio", .mixing), world.create("call", .call, .voice))
+        world.send(Self.hear([radio: Hardware.headphones], pausable: [radio]))
+        world.activate(call)
+        world.send(Self.hear([:], pausable: [radio]))
+        #expect(world.leave(call).ended == [.resume(radio)])
+        #expect(world.arbiter.guardsOutput)
+        #expect(world.send(.routeChanged(.oldDeviceUnavailable, Hardware.unplugged)).began == [radio])
+        #expect(world.arbiter.session(radio)?.claimExpires == nil)
+        #expect(world.send(.routeChanged(.newDeviceAvailable, Hardware.plugged)).ended == [.resume(radio)])
+    }
+
+    /// It is told by the route change alone.
+    @Test func unplugRightAfterACall_clientThatWasToldToResumeIsNotInterrupted() {
+        var world = World()
+        world.send(.servicesReset(Hardware.plugged))
+        let (music, call) = (world.player("music"), world.create("call", .call, .voice))
+        world.activate(call)
+        #expect(world.leave(call).ended == [.resume(music)])
+        #expect(world.send(.routeChanged(.oldDeviceUnavailable, Hardware.unplugged)).began.isEmpty)
+        #expect(world.state(music) == .inactive)
+    }
+
+    // MARK: Unplugged while interrupted
+
+    @Test func unplugDuringACall_noResumeHint_andNoReplugSaysMore() {
+        var world = World()
+        world.send(.servicesReset(Hardware.plugged))
+        let (music, call) = (world.player("music"), world.create("call", .call, .voice))
+        world.activate(call)
+        let decision = world.send(.routeChanged(.oldDeviceUnavailable, Hardware.unplugged))
+        #expect(decision.began.isEmpty && decision.ended.isEmpty)
+        #expect(World.others(decision).contains(.routed(music, .oldDeviceUnavailable)))
+        #expect(world.leave(call).ended == [.stay(music)])
+        #expect(world.arbiter.explain(music).contains { $0.text.contains("Headphones, its output, was disconnected") })
+        #expect(world.send(.routeChanged(.newDeviceAvailable, Hardware.plugged)).ended.isEmpty)
+    }
+
+    @Test func unplugAndReplugDuringACall_isAsIfItHadNeverGone() {
+        var world = World()
+        world.send(.servicesReset(Hardware.plugged))
+        let (music, call) = (world.player("music"), world.create("call", .call, .voice))
+        world.activate(call)
+        for _ in 0..<2 {
+            world.send(.routeChanged(.oldDeviceUnavailable, Hardware.unplugged))
+            world.pass(100)
+            world.send(.routeChanged(.newDeviceAvailable, Hardware.plugged))
+        }
+        #expect(world.leave(call).ended == [.resume(music)])
+    }
+
+    @Test func otherOutputIsUnpluggedDuringACall_resumes() {
+        var world = World()
+        world.send(.servicesReset(Self.desk))
+        let (music, call) = (world.player("music"), world.create("call", .call, .voice))
+        world.send(Self.hear([music: Hardware.headphones]))
+        world.activate(call)
+        world.send(.portsChanged(Self.desk(without: Self.screen)))
+        #expect(world.leave(call).ended == [.resume(music)])
+    }
+
+    @Test func outputOfAHeldStreamIsUnpluggedDuringACall_itIsNotInTheRoute_noResumeHint() {
+        var world = World()
+        world.send(.servicesReset(Self.desk))
+        let (music, call) = (world.player("music"), world.create("call", .call, .voice))
+        world.send(Self.hear([music: Self.screen]))
+        world.activate(call)
+        world.send(.portsChanged(Self.desk(without: Self.screen)))
+        #expect(world.leave(call).ended == [.stay(music)])
+    }
+
+    @Test func recordingIsInterrupted_headphonesDoNotConcernIt() {
+        var world = World()
+        world.send(.servicesReset(Hardware.plugged))
+        let (take, call) = (world.player("take", .recording), world.create("call", .call, .voice))
+        world.activate(call)
+        world.send(.routeChanged(.oldDeviceUnavailable, Hardware.unplugged))
+        #expect(world.leave(call).ended == [.resume(take)])
+    }
+
+    /// A daemon that starts anew reads the ports anew.
+    @Test func outputIsBackWhileNoDaemonRuns_resumes() throws {
+        var world = World()
+        world.send(.servicesReset(Hardware.plugged))
+        let (music, call) = (world.player("music"), world.create("call", .call, .voice))
+        world.activate(call)
+        let decision = world.send(.routeChanged(.oldDeviceUnavailable, Hardware.unplugged))
+        #expect(decision.isMemorable)
+        var memory = world.arbiter.memory
+        memory.audio = nil
+        for (ports, resumes) in [(Hardware.plugged, true), (Hardware.unplugged, false)] {
+            var next = try Arbiter(memory)
+            _ = next.handle(.portsChanged(ports), at: world.now)
+            let end = next.handle(.deactivate(call, notifyOthers: true), at: world.now)
+            #expect(end.ended == [Decision.Ended(id: music, shouldResume: resumes)])
+        }
     }
 }

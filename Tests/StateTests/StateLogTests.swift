@@ -65,9 +65,13 @@ import Testing
             case 16: handle(.microphoneMuted(Bool.random(using: &random)))
             case 17: handle(.overrideOutput(id, .speaker))
             case 18:
-                let sounding = Sounding(
+                var sounding = Sounding(
                     sessions: Set(ids.filter { _ in Bool.random(using: &random) }),
                     others: Bool.random(using: &random))
+                if Bool.random(using: &random) {
+                    sounding.outputs[ids[0]] = ["phones"]
+                    sounding.outputs[id] = ["phones", "screen"]
+                }
                 handle(.soundingChanged(Int.random(in: 0..<3, using: &random) == 0 ? nil : sounding))
             default: handle(.close(id))
             }
@@ -79,7 +83,7 @@ import Testing
             guard decision.isMemorable else { return }
             var ids = Set(decision.effects.compactMap(\.session))
             if let id = decision.session ?? decision.created { ids.insert(id) }
-            if case .microphoneMuted = event { ids.formUnion(core.sessions.map(\.id)) }
+            if event.concernsInterruptions { ids.formUnion(core.sessions.map(\.id)) }
             var closed: [SessionID] = []
             var waits: [WaitChange] = []
             for effect in decision.effects {
@@ -107,7 +111,8 @@ import Testing
         }
 
         static let interruption = Interruption(
-            reason: .default, by: nil, byName: "", since: Instant(microseconds: 1), rule: .matrix, order: 1)
+            reason: .default, by: nil, byName: "", since: Instant(microseconds: 1), rule: .matrix, order: 1,
+            away: [AwayOutput(uid: "phones", name: "Headphones"), AwayOutput(uid: "a \" b", name: "")])
 
         /// The arbiter that is read from the file.
         func restarted() throws -> Arbiter {

@@ -231,9 +231,24 @@ struct PulseModel {
     ) -> AudioStream {
         var result = stream.stream(
             direction, on: device, of: clients[stream.client], isPipeWire, rendering(on: stream.device))
+        if let device, device.isFilter { result.outputUID = output(behind: device) }
         result.isSettling =
             direction == .playback && unplaced[stream.index].map { now &- $0 < PulseModel.settling } ?? false
         return result
+    }
+
+    /// The port on which a filter plays by a stream of its own; nil if it has none, or it is held or guarded.
+    private func output(behind filter: PulseDevice) -> String? {
+        var device = filter
+        // Filters may be in front of filters. A circle is impossible, but a wrong answer of the server must not hang.
+        for _ in 0..<8 {
+            guard device.isFilter else { return device.active?.uid }
+            guard let next = playing.values.first(where: { $0.isOwn(of: device) }).flatMap({ sinks[$0.device] }) else {
+                return nil
+            }
+            device = next
+        }
+        return nil
     }
 
     private mutating func noteUnplaced(_ now: UInt64) {

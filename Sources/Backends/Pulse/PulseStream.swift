@@ -8,6 +8,8 @@ struct PulseStream {
     let client: UInt32
     let device: UInt32
     let isCorked: Bool
+    /// The module that created it; `noIndex`: none.
+    let module: UInt32
     /// Resampled to peaks, as level meters do.
     let isPeakMeter: Bool
     let isMuted: Bool
@@ -26,6 +28,7 @@ struct PulseStream {
     private init(_ info: some StreamInfo, device: UInt32) {
         index = info.index
         client = info.client
+        module = info.owner_module
         isPeakMeter = PulseStream.isPeakMeter(info.resample_method, info.proplist)
         self.device = device
         isCorked = info.corked != 0
@@ -52,6 +55,12 @@ struct PulseStream {
     static func seconds(_ fraction: UnsafePointer<CChar>?) -> Double? {
         let parts = String(orEmpty: fraction).split(separator: "/").compactMap { UInt32($0) }
         return parts.count == 2 && parts[1] > 0 ? Double(parts[0]) / Double(parts[1]) : nil
+    }
+
+    /// Whether a filter plays by this stream: the same module, or the same group of nodes.
+    func isOwn(of filter: PulseDevice) -> Bool {
+        if module != noIndex, module == filter.module { return true }
+        return linkGroup != nil && linkGroup == filter.properties["node.link-group"]
     }
 
     /// The channels, under the name by which it is remembered; nil: it is not.
@@ -101,6 +110,7 @@ struct PulseStream {
 private protocol StreamInfo {
     var index: UInt32 { get }
     var client: UInt32 { get }
+    var owner_module: UInt32 { get }
     var resample_method: UnsafePointer<CChar>! { get }
     var proplist: OpaquePointer! { get }
     var corked: Int32 { get }
