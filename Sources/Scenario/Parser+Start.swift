@@ -104,6 +104,7 @@ extension Parser {
         case "override": member.override = try chosen(token, token.required(), "output override")
         case "preferred-input": member.preferredInput = try token.required()
         case "claim": member.claimExpires = try token.instant()
+        case "resumes": member.resumeOrder = try token.count(Self.counts)
         case "waits":
             let owners = try numbers(token, token.required())
             member.waitingFor = SessionSet(owners)

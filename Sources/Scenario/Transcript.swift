@@ -194,6 +194,7 @@ public struct Transcript: Sendable {
         if member.override != .none { words.append("override=\(member.override.rawValue)") }
         if !member.preferredInput.isEmpty { words.append("preferred-input=\(written(member.preferredInput))") }
         if let claim = member.claimExpires { words.append("claim=\(writtenTime(claim.microseconds))") }
+        if let order = member.resumeOrder { words.append("resumes=\(order)") }
         if !member.waitingFor.isEmpty { words.append("waits=\(names(member.waitingFor))") }
         if member.toldOtherAudioPlaying { words.append("told-others") }
         if member.toldSilenceHint { words.append("told-hint") }

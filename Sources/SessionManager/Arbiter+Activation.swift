@@ -114,8 +114,8 @@ extension Arbiter {
 
     /// Whether `x` may be active as `configuration`, and which sessions that interrupts, most recently active first.
     private mutating func judge(_ x: Int, as configuration: Configuration) throws(SessionError) -> [Int] {
-        try judgeBackground(sessions[x], configuration)
         let place = Place(sessions[x].standing.sessionClass, configuration)
+        try judgeBackground(sessions[x], configuration, place)
         var victims: [Int] = []
         for other in sessions.indices where other != x && sessions[other].standing.isActive {
             switch Matrix.verdict(place.newcomer, over: sessions[other].standing.place.incumbent) {
@@ -143,24 +143,38 @@ extension Arbiter {
         }
     }
 
-    private func judgeBackground(_ session: Session, _ configuration: Configuration) throws(SessionError) {
+    private func judgeBackground(
+        _ session: Session, _ configuration: Configuration, _ place: Place
+    ) throws(SessionError) {
         guard !session.isForeground, session.sessionClass == .app else { return }
+        let comesBack = mayReturn(session, as: place)
         switch (configuration.category, configuration.isMixable) {
         case (.ambient, _), (.soloAmbient, _):
             throw SessionError(
                 .cannotStartPlaying,
                 "category '\(configuration.category.rawValue)' cannot start in the background; use 'playback'")
         case (.playAndRecord, true):
+            guard !comesBack else { break }
             throw SessionError(
                 .cannotStartRecording,
                 "a 'play-and-record' that mixes cannot start in the background; wait until the session is in the "
                     + "foreground")
         case (_, true): break
         case (_, false):
-            guard session.id != nowPlaying else { break }
+            guard session.id != nowPlaying, !comesBack else { break }
             throw SessionError(
                 .cannotInterruptOthers,
                 "from the background, add 'mix-with-others' or wait until the session is in the foreground")
+        }
+    }
+
+    /// Whether it was told to resume, and would interrupt no session that became active since: it may do so in the
+    /// background, too.
+    private func mayReturn(_ session: Session, as place: Place) -> Bool {
+        guard let order = session.resumeOrder else { return false }
+        return !sessions.contains { other in
+            other.id != session.id && other.standing.isActive && other.standing.activation > order
+                && other.standing.conflicts(with: place)
         }
     }
 

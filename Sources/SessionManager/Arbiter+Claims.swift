@@ -81,7 +81,7 @@ extension Arbiter {
             guard let expiry = sessions[x].standing.claimExpires, expiry <= now else { continue }
             sessions[x].standing.claimExpires = nil
             sessions[x].ended = nil
-            sessions[x].mayResume = false
+            sessions[x].resumeOrder = nil
             sessions[x].cause = Cause(.ranOut, .grace, at: now)
             expired.append(Leaver(sessions[x], recommends: false))
             effects.append(.claimDropped(sessions[x].id, rule: .grace))
@@ -101,7 +101,7 @@ extension Arbiter {
         sessions[x].ended = nil
         // A session that waited once may wait again: keep its memory.
         sessions[x].waitingFor.empty()
-        sessions[x].mayResume = false
+        sessions[x].resumeOrder = nil
         sessions[x].standing.claimExpires = nil
         setState(x, state, at: now)
     }
@@ -166,7 +166,7 @@ extension Arbiter {
             sessions[x].cause = Cause(.released, rule, at: now, by: leaver?.id, leaver?.name ?? "")
             sessions[x].standing.claimExpires = now.advanced(bySeconds: settings.grace)
             setState(x, .inactive, at: now)
-            sessions[x].mayResume = interruption.mayResume && isFresh
+            sessions[x].resumeOrder = interruption.mayResume && isFresh ? lastOrder : nil
             sessions[x].standing.changes.insert(.interruptionReason)
             effects.grant(
                 .interruptionEnded(

@@ -22,8 +22,8 @@ public struct Memory: Sendable {
         public var interruption: Interruption?
         /// In the grace period: the interruption that ended.
         public var ended: Interruption?
-        /// Whether that interruption ended with the should-resume hint.
-        public var mayResume = false
+        /// If that interruption ended with the should-resume hint: the number of the latest activation at that time.
+        public var resumeOrder: UInt64?
         /// Since when it has played on although it was interrupted.
         public var ignoredSince: Instant?
         /// The cause of the state; nil: unknown, before the recorded history.
@@ -191,7 +191,7 @@ extension Memory {
         let fault: String? =
             if member.id.number == 0 || member.id.number > lastID {
                 "was never created"
-            } else if max(member.activation, member.interruption?.order ?? 0) > lastOrder {
+            } else if max(member.activation, member.interruption?.order ?? 0, member.resumeOrder ?? 0) > lastOrder {
                 "has an order number above the latest one"
             } else if isInterrupted != (member.interruption != nil) {
                 "is interrupted but has no interruption, or has one but is not interrupted"
@@ -201,7 +201,7 @@ extension Memory {
                 "has two claims"
             } else if member.ended != nil, !hasClaimTime {
                 "has the end of an interruption, but no claim"
-            } else if member.mayResume, !hasClaimTime {
+            } else if member.resumeOrder != nil, !hasClaimTime {
                 "may resume without a claim"
             } else if member.ignoredSince != nil, !isInterrupted {
                 "ignores an interruption, but is not interrupted"
@@ -253,7 +253,7 @@ extension Memory.Member {
         toldSilenceHint = session.standing.toldSilenceHint
         interruption = session.interruption
         ended = session.ended
-        mayResume = session.mayResume
+        resumeOrder = session.resumeOrder
         ignoredSince = session.ignoredSince
         cause = session.cause
         duckCause = session.duckCause
@@ -280,7 +280,7 @@ extension Session {
         standing.isMuted = member.muteCause != nil
         interruption = member.interruption
         ended = member.ended
-        mayResume = member.mayResume
+        resumeOrder = member.resumeOrder
         ignoredSince = member.ignoredSince
         duckCause = member.duckCause
         muteCause = member.muteCause

@@ -51,8 +51,9 @@ public struct Session: Sendable {
     public internal(set) var cause: Cause
     /// The interruption that ended, only in the grace period: it has the should-resume hint or not.
     public internal(set) var ended: Interruption?
-    /// Whether its last interruption ended with the should-resume hint, and its claim is still valid.
-    public internal(set) var mayResume = false
+    /// The number of the latest activation when its last interruption ended with the should-resume hint, while its claim is
+    /// valid; nil: it may not resume.
+    public internal(set) var resumeOrder: UInt64?
     /// Since when it plays on although it was interrupted; nil: it does not, or is not interrupted.
     public internal(set) var ignoredSince: Instant?
     /// Present only while it is ducked.
@@ -77,6 +78,8 @@ public struct Session: Sendable {
     }
 
     public var sessionClass: SessionClass { standing.sessionClass }
+    /// Whether its last interruption ended with the should-resume hint, and its claim is still valid.
+    public var mayResume: Bool { resumeOrder != nil }
     /// Whether it is a guessed call. The rules treat it as any call; but if the user starts a program that it silenced
     /// again, that program is heard.
     public var isGuessedCall: Bool { !evidence.isEmpty }

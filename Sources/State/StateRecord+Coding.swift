@@ -117,7 +117,7 @@ extension ByteWriter {
         string(session.preferredInput)
         optional(session.interruption) { $0.interruption($1) }
         optional(session.ended) { $0.interruption($1) }
-        bool(session.mayResume)
+        optional(session.resumeOrder) { $0.integer($1) }
         optional(session.ignoredSince) { $0.integer($1.microseconds) }
         optional(session.cause) { $0.cause($1) }
         optional(session.duckCause) { $0.cause($1) }
@@ -273,7 +273,7 @@ extension ByteReader {
         session.preferredInput = try string()
         session.interruption = try optional { reader throws(ByteError) in try reader.interruption() }
         session.ended = try optional { reader throws(ByteError) in try reader.interruption() }
-        session.mayResume = try bool()
+        session.resumeOrder = try optional { reader throws(ByteError) in try reader.integer() }
         session.ignoredSince = try optional { reader throws(ByteError) in try reader.instant() }
         session.cause = try optional { reader throws(ByteError) in try reader.cause() }
         session.duckCause = try optional { reader throws(ByteError) in try reader.cause() }

@@ -120,6 +120,22 @@ import Testing
         #expect(signal.hasPrefix("Paused '") && signal.hasSuffix("' was disconnected"), "\(signal)")
     }
 
+    /// Who is told to come back may, also in the background.
+    @Test func callInterruptsARecordingInTheBackground_itContinuesAfterwards() throws {
+        let studio = try Studio()
+        let recorder = try recording(studio)
+        let path = try #require(
+            studio.stage.daemon.sessions().first { $0.value["Category"]?.stringValue == "record" }?.key)
+        try studio.stage.daemon.manager("SetForeground", [.objectPath(path), .bool(false)])
+        let client = try studio.stage.daemon.client()
+        for _ in 0..<2 {
+            let call = try client.beginCall("Phone")
+            #expect(recorder.comes(to: "interrupted"))
+            client.deactivate(call)
+            #expect(recorder.comes(to: "recording"))
+        }
+    }
+
     /// It could not resume: the recording would continue with another microphone.
     @Test(arguments: ServerKind.allCases)
     func microphoneIsRemovedDuringAnInterruption_recorderPausesWithTheReason(_ kind: ServerKind) throws {

@@ -52,6 +52,8 @@ struct ReferenceModel {
         var status = Status.idle
         /// Whether its last interruption ended with the should-resume hint.
         var mayResume = false
+        /// The number of activations when its last interruption ended.
+        var activationsAtEnd = 0
         /// The number of the last activation; 0 if it was never active.
         var lastActive = 0
 
@@ -254,8 +256,17 @@ struct ReferenceModel {
     private func judge(_ new: ModelSession) throws(Refusal) {
         if !new.isPrivileged, !new.isForeground {
             if new.category == .ambient || new.category == .soloAmbient { throw Refusal(code: .cannotStartPlaying) }
-            if new.category == .playAndRecord, new.mixes { throw Refusal(code: .cannotStartRecording) }
-            if !new.mixes, nowPlaying != new.id { throw Refusal(code: .cannotInterruptOthers) }
+            // "Who is told to come back may": in its grace time, "unless that would interrupt a session that became active
+            // after its `ended`".
+            let isOvertaken = sessions.contains { old in
+                old.id != new.id && old.isPlaying && old.lastActive > new.activationsAtEnd
+                    && cell(new, over: old) == .interrupt
+            }
+            let isToldToComeBack = new.deadline != nil && new.mayResume && !isOvertaken
+            if new.category == .playAndRecord, new.mixes, !isToldToComeBack {
+                throw Refusal(code: .cannotStartRecording)
+            }
+            if !new.mixes, nowPlaying != new.id, !isToldToComeBack { throw Refusal(code: .cannotInterruptOthers) }
         }
         for old in sessions where old.isPlaying && old.id != new.id {
             if cell(new, over: old) == .refused { throw Refusal(code: .insufficientPriority) }
@@ -434,9 +445,11 @@ struct ReferenceModel {
             let mayResume = !interruption.isSpoiled && interruption.away.isEmpty && !isTooOld
             outcome.interruptions.append(
                 .ended(session.id, shouldResume: mayResume, microseconds: lasted, interruption.reason))
-            sessions[sessions.firstIndex { $0.id == session.id }!].mayResume = mayResume
+            let place = sessions.firstIndex { $0.id == session.id }!
+            sessions[place].mayResume = mayResume
+            sessions[place].activationsAtEnd = activations
             let grace = UInt64(settings.grace * 1_000_000)
-            sessions[sessions.firstIndex { $0.id == session.id }!].status =
+            sessions[place].status =
                 .released(until: Instant(microseconds: now.microseconds + grace))
         }
     }

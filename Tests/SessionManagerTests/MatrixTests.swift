@@ -180,6 +180,58 @@ import Testing
         #expect(world.activate(music).refusal?.code == .cannotInterruptOthers)
     }
 
+    /// Who is told to come back may.
+    @Test(arguments: [Configuration.recording, .voice, .mixingVoice, .music, .of(.multiRoute)])
+    func sessionToldToResume_mayReturnInTheBackgroundUntilItsClaimExpires(_ configuration: Configuration) {
+        var world = World()
+        let memo = world.player("memo", configuration)
+        let call = world.create("call", .call, .voice)
+        world.send(.setForeground(memo, false))
+        for _ in 0..<2 {
+            world.activate(call)
+            #expect(world.leave(call).ended == [.resume(memo)])
+            #expect(world.activate(memo).refusal == nil)
+        }
+        world.activate(call)
+        world.leave(call)
+        world.expire()
+        #expect(world.activate(memo).refusal != nil)
+    }
+
+    @Test func sessionToldToResume_mayNotInterruptANewerOneFromTheBackground() {
+        var world = World()
+        let memo = world.player("memo", .recording)
+        let call = world.create("call", .call, .voice)
+        let newer = world.create("newer", .app, .music)
+        world.send(.setForeground(memo, false))
+        world.activate(call)
+        world.leave(call)
+        world.activate(newer)
+        #expect(world.activate(memo).refusal?.code == .cannotInterruptOthers)
+        // The newer one leaves: then nothing is in its way.
+        world.leave(newer)
+        #expect(world.activate(memo).refusal == nil)
+    }
+
+    @Test func sessionToldNotToResume_mayNotReturnInTheBackground() {
+        var world = World()
+        let (memo, music) = (world.player("memo", .recording), world.create("music", .app, .music))
+        world.send(.setForeground(memo, false))
+        world.activate(music)
+        #expect(world.leave(music, notify: false).ended == [.stay(memo)])
+        #expect(world.activate(memo).refusal?.code == .cannotInterruptOthers)
+    }
+
+    @Test func ambientToldToResume_mayNotReturnInTheBackground() {
+        var world = World()
+        let game = world.player("game", .ambient)
+        let call = world.create("call", .call, .voice)
+        world.send(.setForeground(game, false))
+        world.activate(call)
+        #expect(world.leave(call).ended == [.resume(game)])
+        #expect(world.activate(game).refusal?.code == .cannotStartPlaying)
+    }
+
     @Test func nowPlaying_isTheNewestNonMixableWithAnOutput() {
         var world = World()
         let first = world.player("first")

@@ -54,6 +54,9 @@ import Testing
             name: "surroundings of mixing ones", roles: [Role(.mixingVoice), Role(.ambient), Role(.ducker)],
             alternative: .ambient, hasSurroundings: true, length: 5),
         Cast(
+            name: "a recorder in the background", roles: [Role(.recording), Role(.music), Role(.voice, .call)],
+            alternative: .mixingVoice, hasSurroundings: true, length: 5),
+        Cast(
             name: "outputs of players", roles: [Role(.music), Role(.mixing), Role(.voice, .call)], hasOutputs: true,
             length: 6),
     ]

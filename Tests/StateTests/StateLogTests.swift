@@ -233,7 +233,7 @@ import Testing
         #expect(good.leaveOutFaulty().isEmpty)
         let breaks: [(inout Memory.Member) -> Void] = [
             { $0.activation = .max }, { $0.state = $0.state == .active ? .interrupted : .active },
-            { $0.mayResume.toggle() },
+            { $0.resumeOrder = $0.resumeOrder == nil ? 1 : nil },
             { $0.interruption = $0.interruption == nil ? $0.ended ?? Story.interruption : nil },
             { $0.waitingFor = SessionSet(runs: [SessionSet.Run(first: 0, last: 1 << 62)]) ?? [] },
         ]
