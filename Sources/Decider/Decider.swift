@@ -336,6 +336,7 @@ public struct Decider: Sendable {
             canHold: seen.canHold, mayHold: seen.mayHold, defaultDevice: seen.defaultDevice, gone: seen.gone)
         facts.sustainedCalls = seen.sustainedCalls
         facts.hasHold = seen.hasHold
+        facts.isInCall = arbiter.sessions.contains { $0.sessionClass == .call && $0.state == .active }
         return facts
     }
 

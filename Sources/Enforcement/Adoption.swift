@@ -7,14 +7,18 @@ struct Adoption {
     let call: (Program.Key) -> CallEvidence.Call?
     /// How a program with streams labelled as a call is adopted; nil: it has no such stream that plays.
     let labelledCall: (Program.Key) -> Settings.Role?
+    /// Whether the stream is an alarm that began during a call, which refuses alerts.
+    let isQuietAlarm: (AudioStream.ID) -> Bool
 
     init(
         settings: Settings, call: @escaping (Program.Key) -> CallEvidence.Call? = { _ in nil },
-        labelledCall: @escaping (Program.Key) -> Settings.Role? = { _ in nil }
+        labelledCall: @escaping (Program.Key) -> Settings.Role? = { _ in nil },
+        isQuietAlarm: @escaping (AudioStream.ID) -> Bool = { _ in false }
     ) {
         self.settings = settings
         self.call = call
         self.labelledCall = labelledCall
+        self.isQuietAlarm = isQuietAlarm
     }
 
     /// Nil if it is not adopted.
@@ -23,7 +27,10 @@ struct Adoption {
         if let call = call(program.key), isPart(facts.stream, of: call, program) {
             return AdoptedProgram(program: program.key, role: Adoption.guessedCall, isGuess: true)
         }
-        return role(of: facts).map { AdoptedProgram(program: program.key, role: $0) }
+        return role(of: facts).map { role in
+            let isAlarm = facts.stream.isAlarm && role.sessionClass == .alert
+            return AdoptedProgram(program: isAlarm ? Program.alarm : program.key, role: role)
+        }
     }
 
     private func role(of facts: StreamFacts) -> Settings.Role? {
@@ -34,7 +41,14 @@ struct Adoption {
         guard !program.isServer, facts.stream.direction == .playback else {
             return label?.sessionClass == .call ? callRole : nil
         }
+        if facts.stream.isAlarm, let role = label, role.sessionClass != .app {
+            // Where an alert is refused, it is heard beside the others.
+            let mayAlert = may(program, role.sessionClass) && !isQuietAlarm(facts.stream.id)
+            return mayAlert ? role : Adoption.mixingPlayback
+        }
         guard let role = label else {
+            // What the server plays without a client is adopted only for what it says it is.
+            if program.key == Program.eventSounds { return nil }
             // Unlabelled streams belong to the labelled call of their program.
             return facts.stream.role == nil && callRole != nil ? callRole : isolated(Adoption.unlabelled, ground)
         }
@@ -103,9 +117,11 @@ struct Adoption {
     private func label(of facts: StreamFacts) -> String? {
         guard let program = facts.program, let ground = ground(for: program) else { return nil }
         var label = facts.stream.role.map { "media.role \(quoted($0))" } ?? "no media.role"
+        if facts.stream.isAlarm, let event = facts.stream.eventID { label = "event.id \(quoted(event))" }
         if let role = labelled(facts.stream) {
             let isRefused = !may(program, role.sessionClass)
             if isRefused { label += ", but it may not take the class \(role.sessionClass.rawValue)" }
+            if isQuietAlarm(facts.stream.id) { label += ", which began during a call" }
         } else if facts.stream.role != nil {
             label += ", which is not in [roles]"
         }
@@ -116,7 +132,9 @@ struct Adoption {
     }
 
     private func labelled(_ stream: AudioStream) -> Settings.Role? {
-        stream.role.flatMap { settings.roles[$0.lowercased()] }
+        // An empty row for alarms leaves an event sound what its role says.
+        if stream.isAlarm, let alarm = settings.roles["alarm"] { return alarm }
+        return stream.role.flatMap { settings.roles[$0.lowercased()] }
     }
 
     private func may(_ program: Program, _ sessionClass: SessionClass) -> Bool {

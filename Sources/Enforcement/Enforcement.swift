@@ -22,6 +22,8 @@ public struct Enforcement: Sendable {
         public var gone: Set<UInt32>
         /// Programs that report a call by other means: their current call does not end.
         public var sustainedCalls: Set<Program.Key>
+        /// Whether a call of any session is active: it refuses alerts.
+        public var isInCall = false
 
         public init(
             sessions: [SessionFacts], streams: [StreamFacts], canHold: Bool, mayHold: Bool = true,
@@ -91,6 +93,8 @@ public struct Enforcement: Sendable {
     var calls = CallEvidence()
     /// The calls that streams declare by their label, and how they are adopted.
     var declaredCalls: [Program.Key: Settings.Role] = [:]
+    /// The streams that are alarms, and whether they began during a call.
+    private var alarms: [AudioStream.ID: Bool] = [:]
     private var controls: [AudioStream.ID: StreamControl] = [:]
     private var treatments: [AudioStream.ID: Treatment] = [:]
     /// Streams of clients that played on and were silenced, until the user or the program stops them.
@@ -123,6 +127,13 @@ public struct Enforcement: Sendable {
 
     /// How long an app may be silent between two pieces, in microseconds; calls and alerts end at once.
     public static let pause: UInt64 = 1_000_000
+    /// How long an alarm may be silent before it rings again, in microseconds.
+    public static let alarmPause: UInt64 = 5_000_000
+
+    private func pause(of session: SessionFacts) -> UInt64 {
+        if session.isAlarm { return Enforcement.alarmPause }
+        return session.sessionClass == .app ? Enforcement.pause : 0
+    }
 
     public init(_ settings: Settings) { self.settings = settings }
 
@@ -150,7 +161,9 @@ public struct Enforcement: Sendable {
     }
 
     func adoption(by settings: Settings) -> Adoption {
-        Adoption(settings: settings, call: { calls.call(of: $0) }, labelledCall: { declaredCalls[$0] })
+        Adoption(
+            settings: settings, call: { calls.call(of: $0) }, labelledCall: { declaredCalls[$0] },
+            isQuietAlarm: { alarms[$0] == true })
     }
 
     /// Why and how the program was adopted, for display. A paused program may have no stream.
@@ -172,6 +185,7 @@ public struct Enforcement: Sendable {
     public mutating func steps(_ facts: Facts, at now: UInt64) -> [Step] {
         stepDeadline = nil
         noteBeginnings(facts, at: now)
+        noteAlarms(facts)
         let clients = facts.sessions.filter { $0.kind == .client }
         lookForCalls(facts, clients, at: now)
         var isRestart = false
@@ -265,6 +279,15 @@ public struct Enforcement: Sendable {
         }
     }
 
+    private mutating func noteAlarms(_ facts: Facts) {
+        var present: [AudioStream.ID: Bool] = [:]
+        for stream in facts.streams.map(\.stream) where stream.isAlarm {
+            // One that is held was interrupted by the call.
+            present[stream.id] = alarms[stream.id] ?? (facts.isInCall && !stream.isHeld)
+        }
+        alarms = present
+    }
+
     /// If changed settings adopt a program with another role, its session continues with that role and keeps claims and
     /// waits. If the class differs, or another session has that role already, it is closed.
     private func changed(from former: Former, _ facts: Facts, _ clients: [SessionFacts]) -> Step? {
@@ -322,7 +345,9 @@ public struct Enforcement: Sendable {
         // Its program has created its own session.
         case .process(let id): return facts.gone.contains(id) || clients.contains { $0.process == id }
         // The end is unknown. Players close their stream while they are paused, and must be resumed.
-        case .sandbox, .name: return session.state != .interrupted && !session.mayResume
+        case .sandbox, .name:
+            if session.isAlarm { return session.state == .inactive && !session.holdsClaim }
+            return session.state != .interrupted && !session.mayResume
         }
     }
 
@@ -336,7 +361,7 @@ public struct Enforcement: Sendable {
             guard !isSounding else { return nil }
             let since = quiet[session.id] ?? now
             quiet[session.id] = since
-            let due = since + (session.sessionClass == .app ? Enforcement.pause : 0)
+            let due = since + pause(of: session)
             if due <= now { return .deactivate(session.id) }
             stepDeadline = min(stepDeadline ?? due, due)
             return nil

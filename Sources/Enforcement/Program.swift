@@ -27,6 +27,11 @@ public struct Program: Sendable, Hashable {
     /// The sound server itself, one end of a loopback: it takes part only with a telephone call, such as one over
     /// Bluetooth.
     public static let server = Program(key: .name("Telephone"), name: "Telephone", names: ["Telephone"])
+    /// All alarms of programs that do not use sessiond: a clock that rings again and again, by a process each time, is one
+    /// alert.
+    public static let alarm = Key.name("Alarm")
+    /// The key of event sounds from the server's cache, which are streams of no client.
+    public static let eventSounds = Key.name("Event sounds")
     /// Whether it is ``server``.
     public var isServer: Bool { self == .server }
     /// Whether it reads the screen aloud. Its stream plays silence between two texts, so nobody knows when it speaks.

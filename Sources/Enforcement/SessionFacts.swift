@@ -44,6 +44,11 @@ public struct SessionFacts: Sendable, Hashable {
     /// Whether its activation would be allowed now and would interrupt no other session.
     public let isFreeToActivate: Bool
 
+    /// Whether it is an adopted alarm.
+    var isAlarm: Bool {
+        if case .adopted(let adopted) = kind { adopted.program == Program.alarm } else { false }
+    }
+
     public init(
         id: SessionID, kind: Kind, process: UInt32, user: UInt32? = nil, application: String,
         sessionClass: SessionClass,

@@ -195,7 +195,7 @@ public struct AudioStream: Sendable, Hashable, Identifiable {
     /// The port on which its sound comes out: ``portUID``, or for a stream on a filter the port behind the filter; nil if
     /// unknown.
     public var outputUID: String?
-    /// The server's properties `application.*`, `media.*`, `pipewire.*` and `module-stream-restore.*` of the stream and
+    /// The server's properties `application.*`, `event.*`, `media.*`, `pipewire.*` and `module-stream-restore.*` of the stream and
     /// its client: they identify a program beyond its process.
     public var properties: [String: String]
     /// Per channel, on the server's cubic scale (`pa_volume_t`): ``fullVolume`` is unchanged sound, 0 is silence. Empty
@@ -265,6 +265,12 @@ public struct AudioStream: Sendable, Hashable, Identifiable {
     }
 
     public var direction: Direction { id.direction }
+    /// The name of the event sound that it plays, such as `alarm-clock-elapsed`; nil: none.
+    public var eventID: String? { direction == .playback ? properties["event.id"] : nil }
+    /// Whether it declares the sound of an alarm: by the role `alarm`, or by the name of its event sound.
+    public var isAlarm: Bool {
+        direction == .playback && (role?.lowercased() == "alarm" || eventID?.hasPrefix("alarm-") == true)
+    }
     /// The name under which the server remembers it; nil if it does not. Names of more than 512 bytes do not count: they
     /// could make the record of what was changed too large to be written, and then nothing may be changed.
     public var memoryName: String? {

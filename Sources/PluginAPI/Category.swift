@@ -4,7 +4,7 @@
 public enum Category: String, CaseIterable, Sendable, Hashable {
     /// Background sound, always mixable; muted by the silent switch and the screen lock.
     case ambient
-    /// Like ambient, but never mixable; the default of a new session.
+    /// Like ambient, but never mixable; the default of a new session, unless its class is alert.
     case soloAmbient = "solo-ambient"
     /// Sound that is the purpose of the app: it continues with the silent switch on, with the screen locked and in the
     /// background.
@@ -17,6 +17,14 @@ public enum Category: String, CaseIterable, Sendable, Hashable {
     case multiRoute = "multi-route"
     /// Neither input nor output, never mixable: sound is processed but not heard.
     case audioProcessing = "audio-processing"
+
+    /// The category of a new session for which none is given: an alarm must be heard with the silent switch on.
+    public static func initial(of sessionClass: SessionClass) -> Category {
+        switch sessionClass {
+        case .alert: .playback
+        case .app, .call: .soloAmbient
+        }
+    }
 
     /// Whether the category may use input hardware.
     public var hasInput: Bool {

@@ -219,6 +219,7 @@ extension Settings.Role {
         let event = Settings.Role(known(.ambient))
         return [
             "phone": call, "communication": call,
+            "alarm": Settings.Role(known(.playback), sessionClass: .alert),
             "music": Settings.Role(known(.playback)), "production": Settings.Role(known(.playback)),
             "video": video, "movie": video,
             "a11y": Settings.Role(known(.playback, .voicePrompt, .duckOthers)),

@@ -30,18 +30,21 @@ extension Parser {
         if !isRecording, words.take("on") { output = try self.output(words.word("an output"), scenario) }
         var role: String?
         var title = ""
+        var event = ""
         for token in words.rest() {
             switch token.word {
             case "role": role = try token.required()
             case "title": title = try token.required()
-            default: throw LineError(token, "unknown word \(quoted(token.word)); use record, on, role= or title=")
+            case "event": event = try token.required()
+            default:
+                throw LineError(token, "unknown word \(quoted(token.word)); use record, on, role=, title= or event=")
             }
         }
         streams.insert(token.word)
         return .begin(
             token.word,
             SimulatedServer.Beginning(
-                program: program, isRecording: isRecording, role: role, title: title, output: output))
+                program: program, isRecording: isRecording, role: role, title: title, event: event, output: output))
     }
 
     /// The uid of a port.

@@ -294,7 +294,7 @@ public struct Run {
         if !scenario.isExact, let id = decision.created, case .create(let new) = decision.event,
             let adopted = decider.members[id]?.adopted
         {
-            let label = server.label(of: adopted.program) ?? new.name
+            let label = server.label(of: adopted.program) ?? server.label(named: new.name) ?? new.name
             learn(freeLabel(new.sessionClass == .app ? label : "\(label)-\(new.sessionClass.rawValue)"), id)
         }
         guard scenario.isExact else { return }

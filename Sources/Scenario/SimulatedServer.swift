@@ -28,6 +28,8 @@ struct SimulatedServer: Sendable {
         let role: String?
         /// `media.name`
         let title: String
+        /// `event.id`; empty: none.
+        var event = ""
         /// The uid of the output that the program or the user has chosen for it; nil: that of the route.
         var output: String?
     }
@@ -52,6 +54,9 @@ struct SimulatedServer: Sendable {
 
     /// The name of a program in the file.
     func label(of key: Program.Key) -> String? { programs.first { $0.value.program.key == key }?.key }
+
+    /// The same by the name for users: all alarms have one key.
+    func label(named name: String) -> String? { programs.first { $0.value.name == name }?.key }
 
     func stream(_ label: String) -> AudioStream? { streams.first { $0.label == label }?.stream }
 
@@ -90,6 +95,7 @@ struct SimulatedServer: Sendable {
             isProcessVouched: true, applicationName: program.name, role: beginning.role,
             deviceName: "input", portUID: input.uid, portName: input.name, volume: [AudioStream.fullVolume])
         if !beginning.title.isEmpty { stream.properties["media.name"] = beginning.title }
+        if !beginning.event.isEmpty { stream.properties["event.id"] = beginning.event }
         streams.append((label, beginning.program, stream))
         chosen[label] = beginning.output
         place()

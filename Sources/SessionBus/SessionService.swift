@@ -76,7 +76,6 @@ public struct SessionRequest {
         processID = try reader.uint32("pid")
         notifiesOnExit = try reader.bool("notify-on-exit") ?? false
         lowersItself = try reader.bool("lowers-itself") ?? false
-        let category = try reader.string("category") ?? Category.soloAmbient.rawValue
         let mode = try reader.string("mode") ?? Mode.default.rawValue
         let names = try reader.strings("options") ?? []
         let className = try reader.string("class") ?? SessionClass.app.rawValue
@@ -84,6 +83,7 @@ public struct SessionRequest {
             throw Failure(.badParameter("unknown class \(quoted(className)); use app, alert or call"))
         }
         self.sessionClass = sessionClass
+        let category = try reader.string("category") ?? Category.initial(of: sessionClass).rawValue
         do throws(SessionError) {
             configuration = try Configuration(category: category, mode: mode, options: names)
         } catch {

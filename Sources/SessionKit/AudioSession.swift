@@ -41,12 +41,13 @@ public actor AudioSession {
     /// an error.
     /// - Parameters:
     ///   - name: for display: `sessionctl status` and other apps show it.
+    ///   - category: nil: `.soloAmbient`, or `.playback` for the class `.alert`.
     ///   - sessionClass: classes above `.app` need the permission of the daemon's settings.
     ///   - desktopEntry: the app's desktop file without its extension, such as `org.example.Radio`.
     ///   - bus: the bus of the daemon.
     /// - Throws: `MediaServicesFailed` if there is no bus, else the daemon's refusal.
     public init(
-        name: String, category: Category = .soloAmbient, mode: Mode = .default, options: CategoryOptions = [],
+        name: String, category: Category? = nil, mode: Mode = .default, options: CategoryOptions = [],
         sessionClass: SessionClass = .app, desktopEntry: String = "", bus: BusAddress = .session
     ) async throws(SessionError) {
         let description = AudioSessionClient.Description(

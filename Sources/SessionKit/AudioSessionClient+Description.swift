@@ -21,12 +21,12 @@ extension AudioSessionClient {
         public var lowersItself: Bool
 
         public init(
-            name: String, category: Category = .soloAmbient, mode: Mode = .default, options: Options = [],
+            name: String, category: Category? = nil, mode: Mode = .default, options: Options = [],
             sessionClass: SessionClass = .app, desktopEntry: String = "", processID: UInt32? = nil,
             notifiesOnExit: Bool = false, lowersItself: Bool = false
         ) {
             self.name = name
-            self.category = category
+            self.category = category ?? .initial(of: sessionClass)
             self.mode = mode
             self.options = options
             self.sessionClass = sessionClass

@@ -14,10 +14,8 @@ extension Arbiter {
         let mutes = isSilentMode || isScreenLocked
         let byState = self.sounding == nil
         for x in sessions.indices {
-            if (mutes && sessions[x].standing.configuration.category.obeysSilentSwitch) != sessions[x].standing.isMuted
-            {
-                toggleMuted(x, at: now, &effects)
-            }
+            let isMuted = mutes && sessions[x].standing.obeysSilentSwitch
+            if isMuted != sessions[x].standing.isMuted { toggleMuted(x, at: now, &effects) }
             let standing = sessions[x].standing
             if standing.isDucker {
                 if duckers == 0 || standing.activation > sessions[ducker].standing.activation { ducker = x }

@@ -141,6 +141,8 @@ struct Standing: Sendable {
     var holdsClaim: Bool { state != .inactive || claimExpires != nil }
     /// Neither interrupts nor is interrupted by app sessions. Calls and alerts never mix.
     var isMixable: Bool { sessionClass == .app && configuration.isMixable }
+    /// An alarm or a call is heard whatever its category.
+    var obeysSilentSwitch: Bool { sessionClass == .app && configuration.category.obeysSilentSwitch }
     var isDucker: Bool { isActive && configuration.ducksOthers }
     /// Only app sessions with an output can be ducked, and a ducker is not ducked by another one.
     var canBeDucked: Bool {

@@ -6,7 +6,8 @@ import SessionBus
 /// `sessionctl silent`.
 struct SilentCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "silent", abstract: "Set the silent switch, which mutes ambient and solo-ambient sessions.")
+        commandName: "silent",
+        abstract: "Set the silent switch, which mutes ambient and solo-ambient sessions of class app.")
 
     enum Position: String, ExpressibleByArgument, CaseIterable { case on, off }
 

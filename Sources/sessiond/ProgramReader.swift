@@ -34,6 +34,14 @@ struct ProgramReader {
 
     private func read(_ stream: AudioStream) -> StreamFacts {
         let portal = stream.sandbox
+        if !stream.isProgram, stream.eventID != nil {
+            // A sound from the server's cache. The name is that of the program that stored it, which proves nothing.
+            return StreamFacts(
+                stream: stream, ancestry: [], user: user(of: nil), sandbox: nil,
+                program: Program(
+                    key: Program.eventSounds, name: stream.applicationName, names: [stream.applicationName],
+                    mayCall: false, mayAlert: !isSystem && privileges.alert == .anyone, mayBeGuessed: false))
+        }
         guard stream.isProgram else {
             // One end of a loopback or a filter belongs to no program, except a telephone call (``Program/server``).
             return StreamFacts(stream: stream, ancestry: [], sandbox: nil, program: .server)

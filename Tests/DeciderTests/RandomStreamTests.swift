@@ -108,7 +108,7 @@ struct StreamRun {
         case 0...2:
             nextStream += 1
             let program = programs.randomElement(using: &random) ?? ""
-            let role = [nil, nil, "music", "phone", "event", "game"].randomElement(using: &random) ?? nil
+            let role = [nil, nil, "music", "phone", "event", "game", "alarm"].randomElement(using: &random) ?? nil
             let isRecording = Int.random(in: 0..<4, using: &random) == 0
             server.begin(
                 "stream\(nextStream)",
@@ -254,15 +254,18 @@ struct StreamRun {
     private mutating func look() {
         let sounds = server.streams.map { entry in
             AdoptionModel.Sound(
-                program: entry.program, isRecording: entry.stream.direction == .record, role: entry.stream.role,
+                id: entry.label, program: entry.program, isRecording: entry.stream.direction == .record,
+                role: entry.stream.role,
                 isPlaying: !entry.stream.isCorked)
         }
         noteRestriction()
         adoption?.look(sounds, at: now)
+        adoption?.isInCall = decider.arbiter.sessions.contains { $0.sessionClass == .call && $0.state == .active }
     }
 
     private mutating func noteRestriction() {
-        if decider.arbiter.sessions.contains(where: { $0.sessionClass != .app && $0.state == .active }) {
+        // Others wait for one that was interrupted itself as long as it may come back.
+        if decider.arbiter.sessions.contains(where: { $0.sessionClass != .app && $0.holdsClaim }) {
             adoption?.lastRestriction = now
         }
     }
@@ -273,6 +276,8 @@ struct StreamRun {
             decider.members.filter { $0.value.adopted?.program == .process(UInt32(100 + index)) }
                 .compactMap { decider.arbiter.session($0.key) }.map { (name, $0) }
         }
+            + decider.members.filter { $0.value.adopted?.program == Program.alarm }
+            .compactMap { decider.arbiter.session($0.key) }.map { (AdoptionModel.alarm, $0) }
     }
 
     private mutating func note(_ decision: Decision) {
@@ -335,6 +340,7 @@ struct StreamRun {
     }
 
     private func session(of entry: (label: String, program: String, stream: AudioStream)) -> Session? {
+        if entry.stream.isAlarm { return nil }
         let program = Program.Key.process(UInt32(100 + (programs.firstIndex(of: entry.program) ?? 0)))
         let own = decider.members.filter { $0.value.adopted?.program == program }
         // A program with several roles has several sessions. Only the simple case is checked here.

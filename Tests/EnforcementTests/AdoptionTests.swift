@@ -91,4 +91,76 @@ import Testing
         let gone = stage.enforcement.reason(for: AdoptedProgram(program: .process(9), role: role), stage.facts)
         #expect(gone == begin + "ambient: see [adoption] and [roles]")
     }
+
+    // MARK: Alarms
+
+    private static func alarm(
+        _ number: UInt32, of process: UInt32, role: String? = "event", event: String = "alarm-clock-elapsed"
+    ) -> AudioStream {
+        var stream = EnforcementTests.stream(number, of: process, role: role)
+        stream.properties["event.id"] = event
+        return stream
+    }
+
+    private static func role(_ stream: AudioStream, mayAlert: Bool = true, key: Program.Key = .process(70))
+        -> AdoptedProgram?
+    {
+        let program = Program(key: key, name: "clock", names: ["clock"], mayAlert: mayAlert)
+        return Adoption(settings: Settings()).adopted(
+            StreamFacts(stream: stream, ancestry: [70], sandbox: nil, program: program))
+    }
+
+    @Test func alarm_isAnAlertOfAllPrograms() throws {
+        for stream in [
+            Self.alarm(1, of: 70), Self.alarm(1, of: 70, role: nil),
+            EnforcementTests.stream(1, of: 70, role: "Alarm"),
+        ] {
+            let adopted = try #require(Self.role(stream))
+            #expect(adopted.program == Program.alarm)
+            #expect(adopted.role.sessionClass == .alert)
+            #expect(adopted.role.configuration.category == .playback)
+        }
+        let cached = try #require(Self.role(Self.alarm(1, of: 0), key: Program.eventSounds))
+        #expect(cached.program == Program.alarm)
+    }
+
+    @Test func alarmThatMayNotAlert_mixes() throws {
+        let adopted = try #require(Self.role(Self.alarm(1, of: 70), mayAlert: false))
+        #expect(adopted.program == .process(70))
+        #expect(adopted.role.sessionClass == .app)
+        #expect(adopted.role.configuration.category == .playback && adopted.role.configuration.isMixable)
+    }
+
+    @Test func ringing_isAnEventSound() throws {
+        for key in [Program.Key.process(70), Program.eventSounds] {
+            let adopted = try #require(Self.role(Self.alarm(1, of: 70, event: "phone-incoming-call"), key: key))
+            #expect(adopted.program == key)
+            #expect(adopted.role.configuration.category == .ambient)
+        }
+        // What the server plays without a client and without a role is nobody's.
+        #expect(Self.role(Self.alarm(1, of: 0, role: nil, event: "tone"), key: Program.eventSounds) == nil)
+    }
+
+    @Test func alarm_endsFiveSecondsAfterItsLastSound_byAnyProcess() throws {
+        var stage = Stage()
+        stage.streams = [Self.alarm(1, of: 70)]
+        guard case .adopt(let adopted, _, _)? = stage.enforcement.steps(stage.facts, at: 0).first else {
+            Issue.record("it is not adopted")
+            return
+        }
+        stage.sessions = [try EnforcementTests.session(1, .adopted(adopted), process: 0, .active, class: .alert)]
+        #expect(stage.enforcement.steps(stage.facts, at: 0).isEmpty)
+        stage.streams = []
+        #expect(stage.enforcement.steps(stage.facts, at: 1_000_000).isEmpty)
+        #expect(stage.enforcement.commands(stage.facts, at: 1_000_000).deadline == 6_000_000)
+        // The next ring, by another process.
+        stage.streams = [Self.alarm(2, of: 71)]
+        #expect(stage.enforcement.steps(stage.facts, at: 5_000_000).isEmpty)
+        stage.streams = []
+        #expect(stage.enforcement.steps(stage.facts, at: 6_000_000).isEmpty)
+        #expect(stage.enforcement.steps(stage.facts, at: 11_000_000) == [.deactivate(SessionID(1))])
+        stage.sessions = [try EnforcementTests.session(1, .adopted(adopted), process: 0, .inactive, class: .alert)]
+        #expect(stage.enforcement.steps(stage.facts, at: 11_000_000) == [.close(SessionID(1))])
+        #expect(stage.enforcement.commands(stage.facts, at: 11_000_000).deadline == nil)
+    }
 }

@@ -9,21 +9,36 @@ struct AdoptionModel {
     /// What a session was created for.
     enum Purpose: Hashable {
         case call, background, playback
+        /// An alarm, of whatever program.
+        case alarm
+        /// An alarm in a call, where it mixes although the apps do not.
+        case quietAlarm
 
-        init(_ session: Session) {
-            self =
-                session.sessionClass == .call
-                ? .call : session.configuration.category == .ambient ? .background : .playback
+        init(_ session: Session, appsMix: Bool) {
+            switch session.sessionClass {
+            case .call: self = .call
+            case .alert: self = .alarm
+            case .app:
+                let mixes = session.configuration.options.contains(.mixWithOthers)
+                self =
+                    session.configuration.category == .ambient
+                    ? .background : mixes && !appsMix ? .quietAlarm : .playback
+            }
         }
     }
 
+    /// The name under which all alarms are one program.
+    static let alarm = "alarm"
+
     struct Sound {
+        let id: String
         let program: String
         let isRecording: Bool
         let role: String?
         let isPlaying: Bool
 
         fileprivate var isCall: Bool { role == "phone" || role == "communication" }
+        fileprivate var isAlarm: Bool { !isRecording && role == "alarm" }
     }
 
     private struct Activity: Hashable {
@@ -39,6 +54,10 @@ struct AdoptionModel {
     private var present: [Activity: Instant] = [:]
     /// What played before, and since when it is silent.
     private var silent: [Activity: Instant] = [:]
+    /// Whether a call is active.
+    var isInCall = false
+    /// The alarms that began during a call, and the others.
+    private var quiet: [String: Bool] = [:]
     /// When a call or an alert was active last.
     var lastRestriction: Instant?
     /// How often a program had to be active.
@@ -47,11 +66,15 @@ struct AdoptionModel {
     init(mixes: Bool) { self.mixes = mixes }
 
     mutating func look(_ sounds: [Sound], at now: Instant) {
+        // "In a call, where an alert is refused, it plays as playback that mixes."
+        for sound in sounds where sound.isAlarm && quiet[sound.id] == nil { quiet[sound.id] = isInCall }
         let playing = sounds.filter(\.isPlaying)
         let callers = Set(playing.filter(\.isCall).map(\.program))
         let activities = Set(
             playing.compactMap { sound in
-                purpose(of: sound, callers).map { Activity(program: sound.program, purpose: $0) }
+                purpose(of: sound, callers).map {
+                    Activity(program: $0 == .alarm ? AdoptionModel.alarm : sound.program, purpose: $0)
+                }
             })
         for ended in present.keys where !activities.contains(ended) {
             present[ended] = nil
@@ -67,7 +90,9 @@ struct AdoptionModel {
     /// The first contradiction; nil: none. `adopted`: the sessions of adopted programs.
     mutating func contradiction(_ adopted: [(program: String, session: Session)], at now: Instant) -> String? {
         for (activity, since) in present {
-            let own = adopted.filter { $0.program == activity.program && Purpose($0.session) == activity.purpose }
+            let own = adopted.filter {
+                $0.program == activity.program && Purpose($0.session, appsMix: mixes) == activity.purpose
+            }
             guard let session = own.first?.session, own.count == 1 else {
                 return "\(activity.program) has \(own.count) sessions for its \(activity.purpose)"
             }
@@ -80,7 +105,7 @@ struct AdoptionModel {
             }
         }
         for (program, session) in adopted {
-            let activity = Activity(program: program, purpose: Purpose(session))
+            let activity = Activity(program: program, purpose: Purpose(session, appsMix: mixes))
             guard past.contains(activity) else {
                 return "\(program) has a session for \(activity.purpose), which it never played"
             }
@@ -90,7 +115,7 @@ struct AdoptionModel {
             }
             // The sound of an app may pause for a second, also after the user has started its player again.
             if session.state == .active, let since = silent[activity],
-                now > max(since, session.since).advanced(bySeconds: activity.purpose == .call ? 0.2 : 1.2)
+                now > max(since, session.since).advanced(bySeconds: activity.purpose.pause)
             {
                 return "\(activity) is active without a stream"
             }
@@ -102,11 +127,23 @@ struct AdoptionModel {
         // A recording alone is no sound; it is adopted only if it says that it is a call.
         if sound.isRecording { return sound.isCall ? .call : nil }
         switch sound.role {
+        case "alarm": return quiet[sound.id] == false ? .alarm : mixes ? .playback : .quietAlarm
         case "phone", "communication": return .call
         case "game", "event", "animation", "notification": return .background
         // A stream that does not say what it is belongs to the call of its program.
         case nil: return callers.contains(sound.program) ? .call : .playback
         default: return .playback
+        }
+    }
+}
+
+extension AdoptionModel.Purpose {
+    /// Seconds without a sound after which it has ended, with some time to notice.
+    fileprivate var pause: Double {
+        switch self {
+        case .call: 0.2
+        case .background, .playback, .quietAlarm: 1.2
+        case .alarm: 5.2
         }
     }
 }

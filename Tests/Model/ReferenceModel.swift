@@ -110,9 +110,11 @@ struct ReferenceModel {
         edges.filter { $0.waiter == id }.map(\.owner).sorted()
     }
 
-    /// §6: the silent switch and the screen lock mute the two ambient categories, whatever their state.
+    /// §6: the silent switch and the screen lock mute the two ambient categories, whatever their state, and only of class
+    /// `app`: "an alarm or a call is heard whatever its category".
     func isMuted(_ session: ModelSession) -> Bool {
-        (session.category == .ambient || session.category == .soloAmbient) && (isSilent || isLocked)
+        if session.isPrivileged { return false }
+        return (session.category == .ambient || session.category == .soloAmbient) && (isSilent || isLocked)
     }
 
     /// §4: an app session with an output is ducked while another active session ducks, unless it ducks others itself.

@@ -103,7 +103,7 @@ struct PulseStream {
             isStopping: isHeld && isPipeWire && !isCorked, rendering: rendering)
     }
 
-    private static let prefixes = ["application.", "media.", "pipewire.", "module-stream-restore."]
+    private static let prefixes = ["application.", "event.", "media.", "pipewire.", "module-stream-restore."]
 }
 
 /// What libpulse's structures of sink inputs and source outputs have in common.
