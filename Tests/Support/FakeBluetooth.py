@@ -35,7 +35,10 @@ OURS, THEIRS = "02:00:00:00:00:01", "02:00:00:00:00:02"
 ADAPTER = "/org/bluez/hci0"
 DEVICE = ADAPTER + "/dev_" + THEIRS.replace(":", "_")
 STREAM = DEVICE + "/fd0"
+SEP = DEVICE + "/sep1"
 GATEWAY_CARD = "/headset"
+# All that a headset can do with this codec.
+SBC = bytes([0xFF, 0xFF, 2, 53])
 
 
 def say(*words):
@@ -263,6 +266,10 @@ class Headset:
                 "Adapter": dbus.ObjectPath(ADAPTER), "Paired": True, "Trusted": True, "Connected": True,
                 "ServicesResolved": True, "Class": dbus.UInt32(0x240404), "Icon": "audio-headset",
                 "UUIDs": strings([AUDIO_SINK, HANDSFREE])}}))
+            # PipeWire uses a codec only if the headset has an endpoint for it.
+            self.root.add(Exported(SEP, {ENDPOINT: {
+                "UUID": AUDIO_SINK, "Codec": dbus.Byte(0), "Capabilities": dbus.ByteArray(SBC), "DelayReporting": False,
+                "Device": dbus.ObjectPath(DEVICE)}}))
 
     def connect_a2dp(self, done):
         self.device()
@@ -276,9 +283,8 @@ class Headset:
             system.call_async(
                 owner, endpoint, ENDPOINT, "SetConfiguration", "oa{sv}", (dbus.ObjectPath(STREAM), variants(values)),
                 lambda: done(), failed("SetConfiguration"))
-        # SBC, with all capabilities of a headset.
         system.call_async(
-            owner, endpoint, ENDPOINT, "SelectConfiguration", "ay", (dbus.ByteArray(bytes([0xFF, 0xFF, 2, 53])),),
+            owner, endpoint, ENDPOINT, "SelectConfiguration", "ay", (dbus.ByteArray(SBC),),
             configured, failed("SelectConfiguration"))
 
     def disconnect_a2dp(self, done):

@@ -1,7 +1,7 @@
 import Foundation
 
-/// A Bluetooth headset for a private PulseAudio: mocks of BlueZ and oFono on a system bus of their own, and the
-/// server's real Bluetooth modules.
+/// A Bluetooth headset for a private PulseAudio or PipeWire: mocks of BlueZ and oFono on a system bus of their own, and
+/// the server's real Bluetooth modules.
 public final class FakeBluetooth {
     public enum Profile: String, Sendable {
         /// Music: a sink.
@@ -15,7 +15,16 @@ public final class FakeBluetooth {
     private let bus: PrivateBus
     private let mock: Child
 
-    /// Starts the mocks. Start the server with ``environment``, then call ``attach(to:)``.
+    /// Whether PipeWire's Bluetooth plugin is installed (Debian's libspa-0.2-bluetooth).
+    public static let isKnownToPipeWire: Bool = {
+        let folders = (try? FileManager.default.contentsOfDirectory(atPath: "/usr/lib")) ?? []
+        return folders.contains {
+            FileManager.default.fileExists(atPath: "/usr/lib/\($0)/spa-0.2/bluez5/libspa-bluez5.so")
+        }
+    }()
+
+    /// Starts the mocks. Start PulseAudio with ``environment``, then call ``attach(to:)``; or give it to a
+    /// ``PrivatePipeWire``.
     public init() throws {
         bus = try PrivateBus()
         let script = URL(fileURLWithPath: #filePath).deletingPathExtension().appendingPathExtension("py").path
@@ -36,6 +45,13 @@ public final class FakeBluetooth {
         guard mock.line(where: { $0 == "registered" }) != nil,
             mock.line(where: { $0 == "agent registered" }) != nil
         else { throw SupportError("PulseAudio does not find the mock of BlueZ: \(pulse.log) \(mock.errors)") }
+    }
+
+    /// Waits until PipeWire has found the mocks.
+    func wait(for pipeWire: PrivatePipeWire) throws {
+        guard mock.line(where: { $0 == "registered" }) != nil else {
+            throw SupportError("PipeWire does not find the mock of BlueZ: \(pipeWire.log) \(mock.errors)")
+        }
     }
 
     /// The card appears when both profiles are connected, or some seconds after the first one.

@@ -6,6 +6,7 @@ public final class PrivatePipeWire: PrivateServer {
     private let sinks: [String]
     private let modules: [String]
     private let bus: PrivateBus
+    private let radio: FakeBluetooth?
     /// The programs in the order of their start: PipeWire, its session manager, and its PulseAudio server.
     private var programs: [Child] = []
 
@@ -13,19 +14,22 @@ public final class PrivatePipeWire: PrivateServer {
 
     /// Starts the server with null sinks and modules, and waits until it answers and the first sink is the default.
     /// `modules` are lines as for `pactl load-module`. With `start: false`, the server starts only with ``restart()``.
-    public init(sinks: [String] = ["speaker"], modules: [String] = [], start: Bool = true) throws {
+    public init(
+        sinks: [String] = ["speaker"], modules: [String] = [], start: Bool = true, radio: FakeBluetooth? = nil
+    ) throws {
         folder = try PrivateFolder()
         bus = try PrivateBus()
         self.sinks = sinks
         self.modules = modules
+        self.radio = radio
         try PrivatePipeWire.furnish(folder)
-        try PrivatePipeWire.withoutHardware(folder)
+        try PrivatePipeWire.withoutHardware(folder, hasRadio: radio != nil)
         if start { try restart() }
     }
 
     /// The tests must not use the sound cards, cameras and radios of this machine. WirePlumber 0.4 is configured in
     /// Lua, 0.5 with a configuration fragment; each ignores the files of the other.
-    private static func withoutHardware(_ folder: PrivateFolder) throws {
+    private static func withoutHardware(_ folder: PrivateFolder, hasRadio: Bool) throws {
         for name in ["main.lua.d", "bluetooth.lua.d", "wireplumber.conf.d"] {
             _ = try folder.folder("config/wireplumber/" + name)
         }
@@ -40,7 +44,9 @@ public final class PrivatePipeWire: PrivateServer {
         try folder.file(
             "config/wireplumber/bluetooth.lua.d/51-no-hardware.lua",
             """
-            bluez_monitor.enabled = false
+            bluez_monitor.enabled = \(hasRadio)
+            bluez_monitor.properties["bluez5.hfphsp-backend"] = "ofono"
+            bluez_monitor.properties["with-logind"] = false
             bluez_midi_monitor = { enabled = false }
 
             """)
@@ -50,9 +56,13 @@ public final class PrivatePipeWire: PrivateServer {
             wireplumber.profiles = {
               main = {
                 hardware.audio = disabled
-                hardware.bluetooth = disabled
+                \(hasRadio ? "monitor.bluez.seat-monitoring" : "hardware.bluetooth") = disabled
+                monitor.bluez-midi = disabled
                 hardware.video-capture = disabled
               }
+            }
+            monitor.bluez.properties = {
+              bluez5.hfphsp-backend = ofono
             }
 
             """)
@@ -64,8 +74,7 @@ public final class PrivatePipeWire: PrivateServer {
 
     public func restart() throws {
         kill()
-        var environment = self.environment.merging(bus.environment) { $1 }
-        environment["PULSE_SERVER"] = nil
+        let environment = programEnvironment
         try run("pipewire", environment) { FileManager.default.fileExists(atPath: folder.path + "/run/pipewire-0") }
         try run("wireplumber", environment) { true }
         try run("pipewire-pulse", environment) { accepts() }
@@ -73,6 +82,7 @@ public final class PrivatePipeWire: PrivateServer {
         guard try eventually(timeout: 15, { try control.programs().contains("wireplumber") }) else {
             throw SupportError("wireplumber did not connect: \(log)")
         }
+        try radio?.wait(for: self)
         for sink in sinks { try addSink(sink) }
         for module in modules { try loadModule(module) }
         guard let first = sinks.first else { return }
@@ -93,11 +103,17 @@ public final class PrivatePipeWire: PrivateServer {
 
     /// Ends only the session manager, and starts it again.
     public func restartSessionManager() throws {
-        var environment = self.environment.merging(bus.environment) { $1 }
-        environment["PULSE_SERVER"] = nil
+        let environment = programEnvironment
         programs[1].signal(SIGTERM)
         guard programs[1].wait() != nil else { throw SupportError("wireplumber does not end: \(log)") }
         programs[1] = try Child("wireplumber", environment: environment)
+    }
+
+    private var programEnvironment: [String: String] {
+        var environment = self.environment.merging(bus.environment) { $1 }
+        if let radio { environment.merge(radio.environment) { $1 } }
+        environment["PULSE_SERVER"] = nil
+        return environment
     }
 
     private func run(_ program: String, _ environment: [String: String], until isReady: () -> Bool) throws {
