@@ -337,6 +337,7 @@ public struct Decider: Sendable {
         facts.sustainedCalls = seen.sustainedCalls
         facts.hasHold = seen.hasHold
         facts.isInCall = arbiter.sessions.contains { $0.sessionClass == .call && $0.state == .active }
+        facts.isHeadsetHandsFree = seen.isHeadsetHandsFree
         return facts
     }
 

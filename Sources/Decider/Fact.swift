@@ -49,6 +49,8 @@ public struct StreamsSeen: Sendable {
     public var gone: Set<UInt32> = []
     /// As ``Enforcement/Facts/sustainedCalls``.
     public var sustainedCalls: Set<Program.Key> = []
+    /// As ``AudioSnapshot/isHeadsetHandsFree``.
+    public var isHeadsetHandsFree = false
     /// Streams that an earlier daemon or connection had changed, and what it knew about them.
     public var found: [Found] = []
 

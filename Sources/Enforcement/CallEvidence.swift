@@ -4,7 +4,9 @@ import PluginAPI
 ///
 /// A program that is known to make calls is in a call when it has recorded from a real source and played, both for
 /// ``beginning``. The call ends after ``pause`` without any stream, or after ``mute`` without a recording: programs
-/// create new streams in the middle of a call, and some close the microphone when the user mutes it.
+/// create new streams in the middle of a call, and some close the microphone when the user mutes it. If the server made a
+/// headset hands-free for the call, the call lasts until the headset is ready for music again, but at most ``headset``: what
+/// resumes then would begin in the quality of a telephone.
 ///
 /// It is a value: it gets all streams at each check, and returns the time of the next check.
 struct CallEvidence {
@@ -14,10 +16,12 @@ struct CallEvidence {
     static let pause: UInt64 = 1_000_000
     /// Microseconds without a recording, after which the call has ended even if the program plays on.
     static let mute: UInt64 = 5_000_000
+    /// Microseconds without a recording, in which WirePlumber restores the profile of a headset (after two seconds).
+    static let headset: UInt64 = 3_500_000
 
     private enum Phase {
-        /// It records and plays, since then.
-        case beginning(since: UInt64)
+        /// It records and plays, since then. `wasHandsFree`: as ``Call/wasHandsFree``.
+        case beginning(since: UInt64, wasHandsFree: Bool)
         /// In a call. `silent`: since when it neither records nor plays; `deaf`: since when it does not record.
         case on(Call, silent: UInt64?, deaf: UInt64?)
     }
@@ -29,6 +33,8 @@ struct CallEvidence {
         /// The titles (`media.name`) under which the program both records and plays: a stream with another title is
         /// another page of the same browser. Empty: its pages cannot be distinguished.
         var pages: Set<String>
+        /// The headset of the route was hands-free before the call, so it stays so after the call.
+        var wasHandsFree = false
     }
 
     private var phases: [Program.Key: Phase] = [:]
@@ -59,12 +65,13 @@ struct CallEvidence {
     }
 
     /// Applies the current streams. `streams`: those that may be part of a call; `known`: programs whose calls were
-    /// active when an earlier daemon ended; `sustained`: programs whose calls continue whatever the streams do.
+    /// active when an earlier daemon ended; `sustained`: programs whose calls continue whatever the streams do;
+    /// `isHandsFree`: as ``AudioSnapshot/isHeadsetHandsFree``.
     ///
     /// - Returns: when to check again; nil: when the streams change.
     mutating func look(
         _ streams: some Sequence<StreamFacts>, known: [Program.Key: String], sustained: (Program.Key) -> Bool,
-        at now: UInt64
+        isHandsFree: Bool, at now: UInt64
     ) -> UInt64? {
         var doings: [Program.Key: Doing] = [:]
         for facts in streams {
@@ -88,33 +95,37 @@ struct CallEvidence {
         func wait(until due: UInt64) { deadline = min(deadline ?? due, due) }
         for key in Set(phases.keys).union(doings.keys) {
             let doing = doings[key] ?? Doing()
-            let next = next(phases[key], doing, isSustained: sustained(key), at: now, wait)
+            let next = next(
+                phases[key], doing, isSustained: sustained(key), isHandsFree: isHandsFree, at: now, wait)
             phases[key] = next
         }
         return deadline
     }
 
     private func next(
-        _ phase: Phase?, _ doing: Doing, isSustained: Bool, at now: UInt64, _ wait: (UInt64) -> Void
+        _ phase: Phase?, _ doing: Doing, isSustained: Bool, isHandsFree: Bool, at now: UInt64,
+        _ wait: (UInt64) -> Void
     ) -> Phase? {
         switch phase {
         case nil, .beginning:
             guard let recording = doing.recording, doing.isPlaying else { return nil }
-            var since = now
-            if case .beginning(let earlier) = phase { since = earlier }
+            var (since, wasHandsFree) = (now, isHandsFree)
+            if case .beginning(let earlier, let before) = phase { (since, wasHandsFree) = (earlier, before) }
             let due = since + CallEvidence.beginning
             guard due <= now else {
                 wait(due)
-                return .beginning(since: since)
+                return .beginning(since: since, wasHandsFree: wasHandsFree)
             }
-            let call = Call(words: CallEvidence.words(recording), pages: doing.pages(before: []))
+            let call = Call(
+                words: CallEvidence.words(recording), pages: doing.pages(before: []), wasHandsFree: wasHandsFree)
             return .on(call, silent: nil, deaf: nil)
         case .on(var call, let silent, let deaf):
             call.pages = doing.pages(before: call.pages)
             guard doing.recording == nil, !isSustained else { return .on(call, silent: nil, deaf: nil) }
             let deaf = deaf ?? now
             let silent = doing.isPlaying ? nil : silent ?? now
-            let due = min(deaf + CallEvidence.mute, silent.map { $0 + CallEvidence.pause } ?? .max)
+            var due = min(deaf + CallEvidence.mute, silent.map { $0 + CallEvidence.pause } ?? .max)
+            if isHandsFree, !call.wasHandsFree { due = max(due, deaf + CallEvidence.headset) }
             guard due > now else { return nil }
             wait(due)
             return .on(call, silent: silent, deaf: deaf)

@@ -44,7 +44,9 @@ extension Enforcement {
             if case .process(let id) = key { return facts.gone.contains(id) }
             return false
         }
-        let due = calls.look(suspects, known: known, sustained: facts.sustainedCalls.contains, at: now)
+        let due = calls.look(
+            suspects, known: known, sustained: facts.sustainedCalls.contains,
+            isHandsFree: facts.isHeadsetHandsFree, at: now)
         if let due { stepDeadline = min(stepDeadline ?? due, due) }
     }
 

@@ -24,6 +24,8 @@ public struct Enforcement: Sendable {
         public var sustainedCalls: Set<Program.Key>
         /// Whether a call of any session is active: it refuses alerts.
         public var isInCall = false
+        /// ``AudioSnapshot/isHeadsetHandsFree``.
+        public var isHeadsetHandsFree = false
 
         public init(
             sessions: [SessionFacts], streams: [StreamFacts], canHold: Bool, mayHold: Bool = true,

@@ -17,7 +17,7 @@ public protocol AudioBackend: AnyObject {
     var onRouteChanged: ((_ reason: RouteChangeReason, _ previous: Route, _ current: Route) -> Void)? { get set }
     /// Ports appeared or went. After ``onRouteChanged`` of the same cause. Also when the first connection is ready.
     var onPortsChanged: (() -> Void)? { get set }
-    /// A stream began, ended, moved, was corked or muted. Also when the first connection is ready.
+    /// A stream began, ended, moved, was corked or muted, or ``AudioSnapshot/isHeadsetHandsFree`` changed. Also when the first connection is ready.
     var onStreamsChanged: (() -> Void)? { get set }
     /// The route's input was muted or unmuted.
     var onInputMuteChanged: ((_ isMuted: Bool) -> Void)? { get set }
@@ -144,6 +144,8 @@ public struct AudioSnapshot: Sendable, Hashable {
     /// The server's own rules for muting or ducking.
     public var policies: Set<ServerPolicy> = []
 
+    /// The headset of the route is in its profile for calls, or has no output while it changes to its profile for music.
+    public var isHeadsetHandsFree = false
     /// The snapshot while there is no server.
     public static let disconnected = AudioSnapshot()
 

@@ -102,6 +102,7 @@ final class StreamKeeper {
         // which streams it has ducked.
         seen.mayHold = !snapshot.policies.contains(.roleDucking)
         seen.defaultDevice = snapshot.defaultDevice
+        seen.isHeadsetHandsFree = snapshot.isHeadsetHandsFree
         seen.found = found(snapshot)
         if !seen.streams.isEmpty || daemon.decider.hasAdopted {
             readApplications()

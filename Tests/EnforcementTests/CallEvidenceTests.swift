@@ -23,6 +23,7 @@ import Testing
         var sounds: [UInt32: [Sound]] = [:]
         var gone: Set<UInt32> = []
         var sustained: Set<Program.Key> = []
+        var isHeadsetHandsFree = false
         /// The names of each process. By default, the program is known to make calls.
         var names: [UInt32: Set<String>] = [70: ["baresip"]]
         var mayCall = true
@@ -49,9 +50,11 @@ import Testing
                             program: program))
                 }
             }
-            return Enforcement.Facts(
+            var facts = Enforcement.Facts(
                 sessions: sessions, streams: streams, canHold: true, defaultDevice: "speaker", gone: gone,
                 sustainedCalls: sustained)
+            facts.isHeadsetHandsFree = isHeadsetHandsFree
+            return facts
         }
 
         private static func stream(_ number: UInt32, _ process: UInt32, _ sound: Sound) -> AudioStream {
@@ -319,6 +322,35 @@ import Testing
         #expect(world.isInCall)
         world.wait(0.02)
         #expect(world.isInCall == (end == nil))
+    }
+
+    /// WirePlumber makes a headset hands-free half a second after a recording has begun, and restores it two seconds after
+    /// its end. What resumes before would begin in the quality of a telephone.
+    @Test(arguments: [1.2, 2.3, nil] as [Double?])
+    func headsetWasMadeHandsFreeForTheCall_itLastsUntilTheHeadsetIsBack_butNotForLong(_ back: Double?) {
+        var world = World()
+        world.sounds[70] = Self.both
+        world.wait(0.55)
+        world.isHeadsetHandsFree = true
+        world.wait(2)
+        world.sounds[70] = []
+        world.wait((back ?? 3.5) - 0.01)
+        #expect(world.isInCall)
+        if back != nil { world.isHeadsetHandsFree = false }
+        world.wait(0.02)
+        #expect(!world.isInCall)
+    }
+
+    @Test func headsetWasHandsFreeBeforeTheCall_nothingWaitsForIt() {
+        var world = World()
+        world.isHeadsetHandsFree = true
+        world.sounds[70] = Self.both
+        world.wait(2)
+        world.sounds[70] = []
+        world.wait(0.99)
+        #expect(world.isInCall)
+        world.wait(0.02)
+        #expect(!world.isInCall)
     }
 
     @Test func newStreamsOfTheProgram_continueTheCall() {

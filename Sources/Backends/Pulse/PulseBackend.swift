@@ -218,6 +218,7 @@ public final class PulseBackend: AudioBackend {
             // The change of the route must be reported before held sound is released, because it decides which sessions fall
             // silent.
             current.isOutputHeld = previous.isOutputHeld
+            current.isHeadsetHandsFree = previous.isHeadsetHandsFree
             snapshot = current
             if current.streams != previous.streams { onStreamsChanged?() }
             return
@@ -246,7 +247,9 @@ public final class PulseBackend: AudioBackend {
         {
             onPortsChanged?()
         }
-        if previous.streams != current.streams { onStreamsChanged?() }
+        if previous.streams != current.streams || previous.isHeadsetHandsFree != current.isHeadsetHandsFree {
+            onStreamsChanged?()
+        }
         if previous.isInputMuted != current.isInputMuted { onInputMuteChanged?(current.isInputMuted) }
         if previous.outputVolume != current.outputVolume { onOutputVolumeChanged?(current.outputVolume) }
         if previous.outputLatency != current.outputLatency || previous.inputLatency != current.inputLatency {

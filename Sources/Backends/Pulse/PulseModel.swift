@@ -130,6 +130,12 @@ struct PulseModel {
         return !sinks.values.contains { $0.card == card.index && $0.portName(of: uid) != nil }
     }
 
+    private var isHeadsetHandsFree: Bool {
+        cards.values.contains { card in
+            card.musicProfile != nil && (lacksOutput(of: card) || card.isHandsFree && output?.card == card.index)
+        }
+    }
+
     /// Whether the server shows a default device that it has not reported yet. A default of PipeWire may be missing for
     /// longer (docs/adr/0012).
     var isDefaultUnknown: Bool {
@@ -199,6 +205,7 @@ struct PulseModel {
         result.hasHold = sinks.values.contains(where: \.isHold)
         result.memoryAccess = memoryAccess
         result.pauseDelay = isPipeWire ? PulseModel.pauseDelay : 0
+        result.isHeadsetHandsFree = isHeadsetHandsFree
         result.defaultDevice = output.flatMap { $0.isHold ? nil : $0.name }
         result.availableOutputs = order.sorted(outputs, isInput: false)
         result.availableInputs = order.sorted(inputs, isInput: true)
