@@ -499,10 +499,12 @@ extension Action {
     /// The request in the history; nil: it is none, or is recorded as a change of its stream.
     fileprivate var asRequest: (name: String, fields: [History.Request.Field])? {
         switch self {
-        case .ask(.output(let uid), let reason):
+        case .ask(.output(let uid, _), let reason):
             ("select-output", [.init("uid", .text(uid)), .init("reason", .number(reason.rawValue))])
-        case .ask(.input(let uid), let reason):
+        case .ask(.input(let uid, _), let reason):
             ("select-input", [.init("uid", .text(uid)), .init("reason", .number(reason.rawValue))])
+        case .ask(.formerOutput, let reason): ("restore-output", [.init("reason", .number(reason.rawValue))])
+        case .ask(.formerInput, let reason): ("restore-input", [.init("reason", .number(reason.rawValue))])
         case .ask(.handsFree(let uid), let reason):
             ("hands-free", [.init("uid", .text(uid ?? "")), .init("reason", .number(reason.rawValue))])
         case .move(let move):

@@ -34,12 +34,24 @@ public protocol AudioBackend: AnyObject {
     /// Makes that port the route's output. ``onRouteChanged`` will report `reason`. Fails with `badParameter` for an
     /// unknown port; with `mediaServicesFailed` if the server is gone, refuses or does not answer within the adapter's
     /// deadline. This applies to all requests below.
-    func selectOutput(_ uid: String, reason: RouteChangeReason, completion: @escaping Completion)
+    ///
+    /// `isTemporary`: only for as long as sessions need it. Then the default from before is kept in ``formerDefaults``,
+    /// until ``restoreDefault(isInput:reason:completion:)``, a request that is not temporary, or a choice of the user.
+    func selectOutput(_ uid: String, reason: RouteChangeReason, isTemporary: Bool, completion: @escaping Completion)
     /// Makes that port the route's input. The microphone of a headset in its music profile becomes the input when
     /// ``setHandsFree(_:reason:completion:)`` has changed the profile.
-    func selectInput(_ uid: String, reason: RouteChangeReason, completion: @escaping Completion)
+    func selectInput(_ uid: String, reason: RouteChangeReason, isTemporary: Bool, completion: @escaping Completion)
+    /// Makes the device in ``formerDefaults`` the default again, as it was: a default that nobody has configured is not
+    /// configured afterwards. Does nothing if there is none.
+    func restoreDefault(isInput: Bool, reason: RouteChangeReason, completion: @escaping Completion)
+    /// The default devices before sessions needed other ones; they are kept while the server is gone. Set them before
+    /// ``start()`` to continue for an earlier daemon.
+    var formerDefaults: FormerDefaults { get set }
+    /// ``formerDefaults`` changed. Called before the server is asked for another default.
+    var onFormerDefaultsChanged: (() -> Void)? { get set }
     /// Switches the headset with that input to its hands-free profile, and every other headset in ``formerProfiles``
-    /// (nil: all of them) back to its former profile. A headset that the user or another program made hands-free is not
+    /// (nil: all of them) back to its former profile. The defaults from before are kept in ``formerDefaults``, because the
+    /// devices of the headset are others in another profile. A headset that the user or another program made hands-free is not
     /// in there, and stays. Fails with `badParameter` if no headset has the input.
     func setHandsFree(_ uid: String?, reason: RouteChangeReason, completion: @escaping Completion)
     /// The profiles that headsets had before they were switched to hands-free, by card; they are kept while the server
@@ -132,6 +144,8 @@ public struct AudioSnapshot: Sendable, Hashable {
     public var inputLatency = 0.0
     /// The default device for new streams; nil if there is none.
     public var defaultDevice: String?
+    /// The headset of the route is in its profile for calls, or has no output while it changes to its profile for music.
+    public var isHeadsetHandsFree = false
     /// Whether the server can hold streams (``AudioBackend/hold(_:completion:)``).
     public var canHold = false
     /// Whether the sink for that exists, which is created when it is needed.
@@ -144,8 +158,6 @@ public struct AudioSnapshot: Sendable, Hashable {
     /// The server's own rules for muting or ducking.
     public var policies: Set<ServerPolicy> = []
 
-    /// The headset of the route is in its profile for calls, or has no output while it changes to its profile for music.
-    public var isHeadsetHandsFree = false
     /// The snapshot while there is no server.
     public static let disconnected = AudioSnapshot()
 

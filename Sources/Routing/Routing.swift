@@ -9,6 +9,8 @@ public import SessionManager
 ///
 /// - The route follows what the active sessions want (``RouteChoice``). The server is asked only when that changes: a
 ///   later choice of the user or of the server stays until then.
+/// - A port that only a session needs is the default temporarily. When no session needs it any longer, the default is what
+///   it was before, unless a newer device has appeared or the user has chosen one.
 /// - If a device of the route goes and no session is paused for it, the sound continues on another device. The server
 ///   chooses one first; if the sessions want another one, both changes are reported as one, when the second is done, or
 ///   after a second.
@@ -31,6 +33,9 @@ public struct Routing: Sendable {
         public var isInputMuted = false
         /// As ``AudioBackend/switchedHeadset``.
         public var switchedHeadset: String?
+        /// The ports of ``AudioBackend/formerDefaults``; "" if such a device has none, nil if no session has needed another.
+        public var formerOutput: String?
+        public var formerInput: String?
 
         public init() {}
     }
@@ -58,8 +63,12 @@ public struct Routing: Sendable {
 
     /// A request to the server. It answers later, and may refuse.
     public enum Request: Sendable, Hashable {
-        case output(String)
-        case input(String)
+        /// `isTemporary`: as for ``AudioBackend/selectOutput(_:reason:isTemporary:completion:)``.
+        case output(String, isTemporary: Bool)
+        case input(String, isTemporary: Bool)
+        /// The default is as it was before it was changed temporarily.
+        case formerOutput
+        case formerInput
         /// nil: no headset needs its hands-free profile.
         case handsFree(String?)
     }
@@ -81,6 +90,8 @@ public struct Routing: Sendable {
 
     /// The choice that was last compared with the server's route; nil while there is no server.
     private var wanted: RouteChoice?
+    /// The newest input when the sessions began to need one; nil: unknown.
+    private var unneededInput: String?
     private var wish = OutputWish()
     /// The requested ports that are not the route yet.
     private var asked: (output: String?, input: String?) = (nil, nil)
@@ -183,8 +194,8 @@ public struct Routing: Sendable {
         // For sessions that are active when the server is found, the reason is their category.
         let cause = isFirst ? choice.reason : reason
         let before = before(view)
+        let last = wanted
         wanted = choice
-        guard choice != before else { return effects }
         if choice.handsFree != before.handsFree {
             effects.append(.ask(.handsFree(choice.handsFree), reason: cause))
         }
@@ -192,15 +203,57 @@ public struct Routing: Sendable {
         // If the server itself has left the removed device, our request removes nothing more.
         let hasMoved = cause == .oldDeviceUnavailable && route.outputs.first?.isAvailable == true
         let reason = hasMoved ? .unknown : cause
-        if let uid = choice.output, uid != before.output, uid != asked.output ?? route.outputs.first?.uid {
-            asked.output = uid
-            effects.append(.ask(.output(uid), reason: reason))
+        return effects + output(choice, before: before, last, view, reason)
+            + input(choice, before: before, last, view, reason)
+    }
+
+    /// The request for the output. `last`: the last choice; `before`: the one to compare with.
+    private mutating func output(
+        _ choice: RouteChoice, before: RouteChoice, _ last: RouteChoice?, _ view: View, _ reason: RouteChangeReason
+    ) -> [Effect] {
+        guard let uid = choice.output else { return [] }
+        // A headset in its hands-free profile is another output only as long as a session records from it.
+        let headset = choice.handsFree.flatMap { input in view.audio.inputs.first { $0.uid == input }?.device }
+        let isOfHeadset = headset != nil && view.audio.outputs.first { $0.uid == uid }?.device == headset
+        let isTemporary = isOfHeadset || uid != Arbiter.idleRouteChoice(on: view.audio).output
+        if let former = view.formerOutput, !isTemporary, last == nil || uid != before.output {
+            asked.output = nil
+            if view.audio.isSameOutput(uid, former) { return [.ask(.formerOutput, reason: reason)] }
+        } else if uid == before.output || uid == asked.output ?? view.audio.route.outputs.first?.uid {
+            return []
         }
-        if let uid = choice.input, uid != before.input, uid != asked.input ?? route.inputs.first?.uid {
+        asked.output = uid
+        return [.ask(.output(uid, isTemporary: isTemporary), reason: reason)]
+    }
+
+    /// The request for the input. `last`: the last choice; `before`: the one to compare with.
+    private mutating func input(
+        _ choice: RouteChoice, before: RouteChoice, _ last: RouteChoice?, _ view: View, _ reason: RouteChangeReason
+    ) -> [Effect] {
+        let used = asked.input ?? view.audio.route.inputs.first?.uid
+        func request(_ uid: String, isTemporary: Bool) -> [Effect] {
             asked.input = uid
-            effects.append(.ask(.input(uid), reason: reason))
+            return [.ask(.input(uid, isTemporary: isTemporary), reason: reason)]
         }
-        return effects
+        guard choice.isInputNeeded else {
+            // The newest input is not requested because a session has ended, but because it appeared.
+            let newest = last?.isInputNeeded == true ? unneededInput : before.input
+            let isNewer = newest != nil && choice.input != newest
+            unneededInput = choice.input
+            if view.formerInput != nil, !isNewer, last?.isInputNeeded ?? true {
+                asked.input = nil
+                return [.ask(.formerInput, reason: reason)]
+            }
+            guard let uid = choice.input, isNewer || last?.isInputNeeded != true else { return [] }
+            let isInUse = uid == before.input || uid == used
+            return isInUse && !(isNewer && view.formerInput != nil) ? [] : request(uid, isTemporary: false)
+        }
+        // The server's choice was accepted while nobody needed an input. But the session may not use every headset.
+        let isNew = last?.isInputNeeded == false && view.audio.route.inputs.first?.type == .bluetoothHFP
+        guard let uid = choice.input, isNew || uid != before.input, uid != used else { return [] }
+        let isNewest = reason == .newDeviceAvailable && uid == Arbiter.idleRouteChoice(on: view.audio).input
+        if isNewest { unneededInput = uid }
+        return request(uid, isTemporary: !isNewest)
     }
 
     /// The choice to compare with. The route of a new server counts as chosen; so do devices that were found
@@ -228,14 +281,16 @@ public struct Routing: Sendable {
     /// A refusal of an outdated request is ignored.
     private mutating func refused(_ request: Request, _ error: SessionError) -> [Effect] {
         switch request {
-        case .output(let uid):
+        case .output(let uid, _):
             guard asked.output == uid else { return [] }
             asked.output = nil
             return [.warn("cannot change the output: \(error)")]
-        case .input(let uid):
+        case .input(let uid, _):
             guard asked.input == uid else { return [] }
             asked.input = nil
             return [.warn("cannot change the input: \(error)")]
+        case .formerOutput: return [.warn("cannot make the former output the default again: \(error)")]
+        case .formerInput: return [.warn("cannot make the former input the default again: \(error)")]
         case .handsFree(let uid):
             guard wanted?.handsFree == uid else { return [] }
             return [.warn("cannot change the profile of the headset: \(error)")]
@@ -319,6 +374,15 @@ public struct Routing: Sendable {
         guard isMuted != isMicrophoneMuted else { return [] }
         isMicrophoneMuted = isMuted
         return [.submit(.microphoneMuted(isMuted))]
+    }
+}
+
+extension Audio {
+    /// Whether both are the same port, or outputs of one headset in different profiles.
+    fileprivate func isSameOutput(_ uid: String, _ other: String) -> Bool {
+        guard uid != other, let port = outputs.first(where: { $0.uid == uid }) else { return uid == other }
+        let isHeadset = port.type == .bluetoothA2DP || port.type == .bluetoothHFP
+        return isHeadset && other.lastIndex(of: "/").map { other[..<$0] } == port.device
     }
 }
 

@@ -53,6 +53,8 @@ public struct Run {
     private var wording: Transcript
     private var decisions: [Decision] = []
     private var requests: [String] = []
+    /// As in ``Routing/View``.
+    private var former: (output: String?, input: String?) = (nil, nil)
     /// The outputs that were requested in this step.
     private(set) var outputs: [String] = []
     private(set) var decider: Decider
@@ -250,8 +252,10 @@ public struct Run {
         var view = Routing.View()
         view.isConnected = audio != nil
         view.audio = audio ?? .none
+        (view.formerOutput, view.formerInput) = former
         while let action = decider.next(at: now, view: { view }) {
             carryOut(action)
+            (view.formerOutput, view.formerInput) = former
             if let audio = decider.arbiter.audio { view.audio = audio }
             view.isConnected = decider.arbiter.audio != nil
         }
@@ -260,10 +264,22 @@ public struct Run {
     private mutating func carryOut(_ action: Action) {
         switch action {
         case .decided(let decision): note(decision)
-        case .ask(.output(let uid), _):
+        case .ask(.output(let uid, let isTemporary), _):
+            let used = decider.arbiter.audio?.route.outputs.first?.uid ?? ""
+            former.output = isTemporary ? former.output ?? used : nil
             outputs.append(uid)
             requests.append("output \(written(uid)) requested")
-        case .ask(.input(let uid), _): requests.append("input \(written(uid)) requested")
+        case .ask(.input(let uid, let isTemporary), _):
+            let used = decider.arbiter.audio?.route.inputs.first?.uid ?? ""
+            former.input = isTemporary ? former.input ?? used : nil
+            requests.append("input \(written(uid)) requested")
+        case .ask(.formerOutput, _):
+            if let uid = former.output { outputs.append(uid) }
+            former.output = nil
+            requests.append("former output requested")
+        case .ask(.formerInput, _):
+            former.input = nil
+            requests.append("former input requested")
         case .ask(.handsFree(let uid), _):
             requests.append(
                 uid.map { "hands-free profile of \(written($0)) requested" } ?? "no hands-free profile requested")

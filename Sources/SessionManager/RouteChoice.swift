@@ -9,6 +9,8 @@ public struct RouteChoice: Sendable, Hashable {
     public var output: String?
     /// Likewise.
     public var input: String?
+    /// Whether a session needs the input. Otherwise ``input`` is the newest port, which no session has asked for.
+    public var isInputNeeded = false
     /// The input of a Bluetooth headset that must be in its hands-free profile for a recording; nil: none.
     public var handsFree: String?
     /// Whether a session overrides the output.
@@ -16,9 +18,12 @@ public struct RouteChoice: Sendable, Hashable {
     /// The requested rate and buffer of the output.
     public var wish = OutputWish()
 
-    public init(output: String? = nil, input: String? = nil, handsFree: String? = nil) {
+    public init(
+        output: String? = nil, input: String? = nil, isInputNeeded: Bool = false, handsFree: String? = nil
+    ) {
         self.output = output
         self.input = input
+        self.isInputNeeded = isInputNeeded
         self.handsFree = handsFree
     }
 }
@@ -46,6 +51,7 @@ extension Arbiter {
         var choice = RouteChoice()
         let recorder = input.map { sessions[$0] }
         let preferred = recorder.map { $0.preferredInput } ?? ""
+        choice.isInputNeeded = recorder != nil
         let fitting = audio.inputs(fitting: recorder?.configuration)
         choice.input = (fitting.first { $0.uid == preferred } ?? fitting.last)?.uid
         choice.handsFree = fitting.first { $0.uid == choice.input && $0.type == .bluetoothHFP }?.uid

@@ -1,7 +1,7 @@
 public import Enforcement
 public import PluginAPI
 
-/// How streams, the server's remembered values, and the profiles of headsets were before the daemon changed them.
+/// How streams, the server's remembered values, the profiles of headsets and the defaults were before the daemon changed them.
 public struct StreamRecord: Sendable, Hashable {
     /// A stream that differs from what the user left.
     public struct Entry: Sendable, Hashable {
@@ -35,17 +35,23 @@ public struct StreamRecord: Sendable, Hashable {
     public var memories: [MemoryRepair] = []
     /// The profiles of headsets before they were switched to hands-free, by card, until they have another profile again.
     public var profiles: [String: String] = [:]
+    /// The default devices before sessions needed other ones.
+    public var defaults = FormerDefaults()
 
     /// Whether nothing must be restored: then no file is needed.
-    public var isEmpty: Bool { entries.isEmpty && memories.isEmpty && profiles.isEmpty }
+    public var isEmpty: Bool { entries.isEmpty && memories.isEmpty && profiles.isEmpty && defaults.isEmpty }
 
-    public init(entries: [Entry] = [], memories: [MemoryRepair] = [], profiles: [String: String] = [:]) {
+    public init(
+        entries: [Entry] = [], memories: [MemoryRepair] = [], profiles: [String: String] = [:],
+        defaults: FormerDefaults = FormerDefaults()
+    ) {
         self.entries = entries
         self.memories = memories
         self.profiles = profiles
+        self.defaults = defaults
     }
 
-    static let magic: [UInt8] = Array("sessiond streams 5\n".utf8)
+    static let magic: [UInt8] = Array("sessiond streams 6\n".utf8)
 
     /// Nil if the bytes are truncated or not in this format.
     public init?(_ bytes: [UInt8]) {
@@ -93,6 +99,16 @@ extension ByteWriter {
             writer.string(profile.key)
             writer.string(profile.value)
         }
+        former(record.defaults.output)
+        former(record.defaults.input)
+    }
+
+    private mutating func former(_ device: FormerDefaults.Device?) {
+        optional(device) { writer, device in
+            writer.string(device.uid)
+            writer.string(device.name)
+            writer.bool(device.isChosen)
+        }
     }
 
     private mutating func base(_ base: StreamBase) {
@@ -131,7 +147,15 @@ extension ByteReader {
         }
         let profiles = try entries { reader throws(ByteError) in (try reader.string(), try reader.string()) }
         record.profiles = Dictionary(profiles) { first, _ in first }
+        record.defaults = FormerDefaults(output: try former(), input: try former())
         return record
+    }
+
+    private mutating func former() throws(ByteError) -> FormerDefaults.Device? {
+        try optional { reader throws(ByteError) in
+            FormerDefaults.Device(
+                uid: try reader.string(), name: try reader.string(), isChosen: try reader.bool())
+        }
     }
 
     private mutating func base() throws(ByteError) -> StreamBase {

@@ -62,6 +62,8 @@ extension Wording {
             case "restore-stream": return "→ stream of \(program) restored"
             case "select-output": return "→ output \(text("uid")) requested"
             case "select-input": return "→ input \(text("uid")) requested"
+            case "restore-output": return "→ former output requested"
+            case "restore-input": return "→ former input requested"
             case "hands-free":
                 return text("uid").isEmpty
                     ? "→ no headset needs its hands-free profile any more"

@@ -39,6 +39,8 @@ final class AudioServer {
     var view: Routing.View {
         var view = Routing.View(snapshot)
         view.switchedHeadset = backend.switchedHeadset
+        let former = backend.formerDefaults
+        (view.formerOutput, view.formerInput) = (former.output?.uid, former.input?.uid)
         return view
     }
 
@@ -80,8 +82,12 @@ final class AudioServer {
             if case .failure(let error) = result { self?.submit(.server(.refused(request, error))) }
         }
         switch request {
-        case .output(let uid): backend.selectOutput(uid, reason: reason, completion: answered)
-        case .input(let uid): backend.selectInput(uid, reason: reason, completion: answered)
+        case .output(let uid, let isTemporary):
+            backend.selectOutput(uid, reason: reason, isTemporary: isTemporary, completion: answered)
+        case .input(let uid, let isTemporary):
+            backend.selectInput(uid, reason: reason, isTemporary: isTemporary, completion: answered)
+        case .formerOutput: backend.restoreDefault(isInput: false, reason: reason, completion: answered)
+        case .formerInput: backend.restoreDefault(isInput: true, reason: reason, completion: answered)
         case .handsFree(let uid): backend.setHandsFree(uid, reason: reason, completion: answered)
         }
     }

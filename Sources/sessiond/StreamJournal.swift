@@ -2,10 +2,11 @@ import Enforcement
 import Glibc
 import Installation
 import Logging
+import PluginAPI
 import Processes
 import State
 
-/// The original values of streams and headsets, written to disk before they are changed:
+/// The original values of streams, headsets and defaults, written to disk before they are changed:
 /// `$XDG_RUNTIME_DIR/sessiond/streams-<bus>`. Values that the server may remember over a restart of the machine are
 /// also in `$XDG_STATE_HOME/sessiond/streams`.
 ///
@@ -19,7 +20,7 @@ final class StreamJournal {
     private let lastingPath: String?
     private let log: Logger
     private var written = StreamRecord()
-    /// The contents of ``lastingPath``: only remembered values.
+    /// The contents of ``lastingPath``: only what servers remember.
     private var lasting = StreamRecord()
     private var hasWarned = false
 
@@ -36,7 +37,11 @@ final class StreamJournal {
     func read() -> StreamRecord {
         var contents = read(path) ?? StreamRecord()
         written = contents
-        if let lastingPath { lasting.memories = read(lastingPath)?.memories ?? [] }
+        if let lastingPath, let kept = read(lastingPath) {
+            lasting = StreamRecord(memories: kept.memories, defaults: kept.defaults)
+        }
+        contents.defaults.output = contents.defaults.output ?? lasting.defaults.output
+        contents.defaults.input = contents.defaults.input ?? lasting.defaults.input
         for memory in lasting.memories where !contents.memories.contains(where: { $0.name == memory.name }) {
             contents.memories.append(memory)
         }
@@ -65,12 +70,12 @@ final class StreamJournal {
         guard contents != written else { return true }
         guard put(contents, at: path) else { return false }
         written = contents
-        let memories = StreamRecord(memories: contents.memories)
-        if memories != lasting, let lastingPath {
+        let remembered = StreamRecord(memories: contents.memories, defaults: contents.defaults)
+        if remembered != lasting, let lastingPath {
             // The writer reports what could not be created. Without this file, remembered values can be corrected only
             // while the machine runs.
             _ = makeFolders(String(lastingPath[..<(lastingPath.lastIndex(of: "/") ?? lastingPath.startIndex)]))
-            if put(memories, at: lastingPath) { lasting = memories }
+            if put(remembered, at: lastingPath) { lasting = remembered }
         }
         CrashPoint.pass("journal-written")
         return true

@@ -32,13 +32,17 @@ final class StreamLedger {
         entries = contents.entries
         memory = MemoryBook(contents.memories)
         backend.formerProfiles = contents.profiles
+        backend.formerDefaults = contents.defaults
         backend.onMemoryChanged = { [unowned self] in correctMemory() }
-        // A headset is switched even if this cannot be stored: a call needs its microphone.
+        // A headset is switched even if this cannot be stored: a call needs its microphone. Likewise the defaults.
         backend.onFormerProfilesChanged = { [unowned self] in _ = journal?.write(self.contents) }
+        backend.onFormerDefaultsChanged = { [unowned self] in _ = journal?.write(self.contents) }
     }
 
     private var contents: StreamRecord {
-        StreamRecord(entries: entries, memories: memory.repairs, profiles: backend.formerProfiles)
+        StreamRecord(
+            entries: entries, memories: memory.repairs, profiles: backend.formerProfiles,
+            defaults: backend.formerDefaults)
     }
 
     /// Whether no stream, and nothing that the server remembers of streams, must be restored.

@@ -50,7 +50,7 @@ import Testing
             .server(.routeChanged(.oldDeviceUnavailable, previous: Route(inputs: [], outputs: [phones]))), view)
         // The server selected the speaker by itself, and the decider asks for the newer device. The change is not final
         // yet.
-        #expect(lost.contains { if case .ask(.output("usb"), _) = $0 { true } else { false } })
+        #expect(lost.contains { if case .ask(.output("usb", _), _) = $0 { true } else { false } })
         #expect(!lost.contains { if case .decided = $0 { true } else { false } })
         let events = Self.actions(&decider, .request(try Self.session("app")), view).compactMap { action -> String? in
             if case .decided(let decision) = action { decision.event.name } else { nil }
@@ -73,7 +73,7 @@ import Testing
         }
         func asked(_ fact: Routing.Fact) -> [String] {
             Self.actions(&decider, .server(fact), view).compactMap { action in
-                if case .ask(.output(let uid), _) = action { uid } else { nil }
+                if case .ask(.output(let uid, _), _) = action { uid } else { nil }
             }
         }
         _ = route(phones, of: [speaker, usb, phones])

@@ -59,8 +59,11 @@ struct SimulatedOutputs {
         view.audio = audio
         view.isOutputHeld = heldSince != nil
         view.pauseDelay = pauseDelay
+        view.formerOutput = former
         return view
     }
+    /// The default before sessions needed another one.
+    var former: String?
     /// The output that is the route when the request is carried out.
     var outputToBe: String? { request?.uid ?? output?.uid }
 
@@ -69,7 +72,7 @@ struct SimulatedOutputs {
         guard let place = ports.firstIndex(where: { $0.uid == uid }) else { return }
         ports.append(ports.remove(at: place))
         output = ports.last
-        request = nil
+        (request, former) = (nil, nil)
     }
 }
 
@@ -122,6 +125,9 @@ struct RouteRun {
         pass(5)
         if let fault = faults.first ?? contradiction() { return "at the end: \(fault)" }
         if decider.arbiter.audio != server.audio { return "at the end, the sessions have another route" }
+        for client in clients { submit(.request(.close(client))) }
+        pass(5)
+        if server.former != nil { return "at the end, no session needs an output, and the default is still temporary" }
         if server.heldSince != nil { return "at the end, sound is held" }
         return nil
     }
@@ -249,7 +255,7 @@ struct RouteRun {
     }
 
     private mutating func refuse(_ uid: String) {
-        submit(.server(.refused(.output(uid), SessionError(.mediaServicesFailed, "no"))))
+        submit(.server(.refused(.output(uid, isTemporary: true), SessionError(.mediaServicesFailed, "no"))))
     }
 
     private mutating func submit(_ fact: Fact) {
@@ -260,7 +266,15 @@ struct RouteRun {
             guard count < 500 else { return faults.append("endless actions: \(action)") }
             switch action {
             case .decided(let decision): note(decision)
-            case .ask(.output(let uid), let reason): ask(uid, reason)
+            case .ask(.output(let uid, let isTemporary), let reason):
+                let isSettled = server.former == nil
+                if isTemporary, isSettled { server.former = server.output?.uid ?? "" }
+                if !isTemporary { server.former = nil }
+                ask(uid, reason, mayRepeat: !isTemporary && !isSettled)
+            case .ask(.formerOutput, let reason):
+                let former = server.former ?? ""
+                server.former = nil
+                ask(former, reason, mayRepeat: true)
             case .guardOutput(let isGuarded): server.isGuarded = isGuarded
             case .releaseOutput: server.heldSince = nil
             case .ask, .wish, .move, .prepareHold, .streams, .look, .checkPlayers, .keepPauses, .player, .showPlayer,
@@ -272,14 +286,15 @@ struct RouteRun {
 
     // MARK: What must be true
 
-    private mutating func ask(_ uid: String, _ reason: RouteChangeReason) {
+    /// `mayRepeat`: the output was requested temporarily before.
+    private mutating func ask(_ uid: String, _ reason: RouteChangeReason, mayRepeat: Bool) {
         askCount += 1
         var model = model
         model.audio = server.audio
         if uid != model.wantedOutput?.uid {
             faults.append("\(uid) is requested, and the sessions want \(model.wantedOutput?.uid ?? "none")")
         }
-        if uid == server.outputToBe, uid == lastAsked {
+        if uid == server.outputToBe, uid == lastAsked, !mayRepeat {
             faults.append("\(uid) is requested, and is the output or about to be")
         }
         lastAsked = uid

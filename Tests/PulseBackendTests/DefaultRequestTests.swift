@@ -42,7 +42,9 @@ import Testing
         func route() -> String? { bench.backend.snapshot.route.outputs.first?.uid }
         #expect(bench.wait { route() == "first" })
         #expect(
-            bench.result { bench.backend.selectOutput("second", reason: .override, completion: $0) }?.isSuccess == true)
+            bench.result {
+                bench.backend.selectOutput("second", reason: .override, isTemporary: false, completion: $0)
+            }?.isSuccess == true)
         #expect(bench.wait { route() == "second" })
         try bench.pulse.control.setDefaultSink("first")
         #expect(bench.wait { route() == "first" })

@@ -106,11 +106,15 @@ import Testing
     {
         let bench = try Bench(kind.server(sinks: ["first", "second"]))
         #expect(
-            bench.result { bench.backend.selectOutput("second", reason: .override, completion: $0) }?.isSuccess == true)
+            bench.result {
+                bench.backend.selectOutput("second", reason: .override, isTemporary: false, completion: $0)
+            }?.isSuccess == true)
         #expect(bench.wait { !bench.told.changes.isEmpty })
         #expect(bench.told.changes == [.route(.override, from: ["first"], to: ["second"])])
         #expect(
-            bench.result { bench.backend.selectOutput("nowhere", reason: .override, completion: $0) }?.code
+            bench.result {
+                bench.backend.selectOutput("nowhere", reason: .override, isTemporary: false, completion: $0)
+            }?.code
                 == .badParameter)
     }
 

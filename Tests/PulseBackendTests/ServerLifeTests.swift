@@ -95,10 +95,14 @@ import Testing
     ) throws {
         let bench = try Bench(kind.server(sinks: ["first", "second"]), patience: 0.3)
         bench.pulse.suspend()
-        let result = bench.result { bench.backend.selectOutput("second", reason: .override, completion: $0) }
+        let result = bench.result {
+            bench.backend.selectOutput("second", reason: .override, isTemporary: false, completion: $0)
+        }
         #expect(result?.code == .mediaServicesFailed)
         #expect(bench.told.all == [.lost])
-        let next = bench.result { bench.backend.selectOutput("second", reason: .override, completion: $0) }
+        let next = bench.result {
+            bench.backend.selectOutput("second", reason: .override, isTemporary: false, completion: $0)
+        }
         #expect(next?.code == .mediaServicesFailed)
         bench.pulse.resume()
         #expect(bench.wait { bench.backend.snapshot.isConnected })
@@ -116,7 +120,7 @@ import Testing
             dropped = backend
             backend.start()
             loop.iterate(timeout: 5) { backend.snapshot.isConnected }
-            backend.selectOutput("speaker", reason: .override) { _ in }
+            backend.selectOutput("speaker", reason: .override, isTemporary: false) { _ in }
         }
         #expect(dropped == nil)
         pulse.kill()

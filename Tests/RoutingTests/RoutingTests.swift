@@ -60,7 +60,7 @@ import Testing
         let onTheWay = routing.handle(
             .routeChanged(.oldDeviceUnavailable, previous: before), Self.view(Self.speaker, of: outputs), at: Self.at(1)
         ) { _ in RouteChoice(output: "usb") }
-        #expect(onTheWay == [.ask(.output("usb"), reason: .unknown)])
+        #expect(onTheWay == [.ask(.output("usb", isTemporary: false), reason: .unknown)])
         let arrived = Self.view(Self.usb, of: outputs)
         let told = routing.handle(
             .routeChanged(.unknown, previous: Route(inputs: [], outputs: [Self.speaker])), arrived, at: Self.at(1.1)
@@ -98,15 +98,15 @@ import Testing
         func want(_ uid: String) -> [Routing.Effect] {
             routing.handle(.wanted(RouteChoice(output: uid), reason: nil), view, at: Self.at(1)) { _ in nil }
         }
-        #expect(want("usb") == [.ask(.output("usb"), reason: .categoryChange)])
+        #expect(want("usb") == [.ask(.output("usb", isTemporary: true), reason: .categoryChange)])
         let error = SessionError(.mediaServicesFailed, "no")
         func refuse() -> [Routing.Effect] {
-            routing.handle(.refused(.output("usb"), error), view, at: Self.at(1)) { _ in nil }
+            routing.handle(.refused(.output("usb", isTemporary: true), error), view, at: Self.at(1)) { _ in nil }
         }
         #expect(refuse() == [.warn("cannot change the output: \(error)")])
         #expect(refuse() == [])
         #expect(want("phones") == [])
-        #expect(want("usb") == [.ask(.output("usb"), reason: .categoryChange)])
+        #expect(want("usb") == [.ask(.output("usb", isTemporary: true), reason: .categoryChange)])
     }
 
     /// The session ended while there was no daemon, no server or no such headset.
@@ -138,6 +138,134 @@ import Testing
         #expect(want("other/hfp-input") == [.ask(.handsFree("other/hfp-input"), reason: .categoryChange)])
         view.switchedHeadset = "other/hfp-input"
         #expect(want(nil) == [.ask(.handsFree(nil), reason: .categoryChange)])
+    }
+
+    // MARK: The default before
+
+    /// A microphone and one of a headset, which is no input that nobody has asked for.
+    private final class Inputs {
+        static let desk = RoutingRuleTests.port("desk", .microphoneBuiltIn)
+        static let buds = RoutingRuleTests.port("buds/hfp-input", .bluetoothHFP)
+        static let usbMic = RoutingRuleTests.port("usb-mic", .usbAudio)
+        var routing = Routing()
+        var view: Routing.View
+
+        init(_ used: PluginAPI.Port, former: String? = nil) {
+            view = RoutingRuleTests.view(RoutingRuleTests.speaker, of: [RoutingRuleTests.speaker])
+            view.audio.inputs = [Inputs.desk, Inputs.buds]
+            view.audio.route.inputs = [used]
+            view.formerInput = former
+        }
+
+        /// The server carries out what it is asked for.
+        func want(_ uid: String, _ isNeeded: Bool, _ reason: RouteChangeReason? = nil) -> [Routing.Request] {
+            let choice = RouteChoice(output: "speaker", input: uid, isInputNeeded: isNeeded)
+            let effects = routing.handle(.wanted(choice, reason: reason), view, at: RoutingRuleTests.at(1)) { _ in nil }
+            return effects.compactMap { effect in
+                guard case .ask(let request, _) = effect else { return nil }
+                switch request {
+                case .input(let uid, let isTemporary):
+                    if isTemporary { view.formerInput = view.formerInput ?? view.audio.route.inputs.first?.uid }
+                    if !isTemporary { view.formerInput = nil }
+                    view.audio.route.inputs = view.audio.inputs.filter { $0.uid == uid }
+                case .formerInput:
+                    view.audio.route.inputs = view.audio.inputs.filter { $0.uid == view.formerInput }
+                    view.formerInput = nil
+                case .output, .formerOutput, .handsFree: break
+                }
+                return request
+            }
+        }
+    }
+
+    /// The session manager has chosen the microphone of the headset: it stays the default, and no default is configured.
+    @Test func callUsesTheDefaultMicrophone_nothingIsRequested() {
+        let inputs = Inputs(Inputs.buds)
+        #expect(inputs.want("desk", false).isEmpty)
+        for _ in 0..<2 {
+            #expect(inputs.want("buds/hfp-input", true).isEmpty)
+            #expect(inputs.want("desk", false).isEmpty, "nobody needs another one")
+        }
+    }
+
+    @Test(arguments: [false, true]) func sessionNeedsAnotherMicrophone_theFormerOneIsTheDefaultAgain(isHeadset: Bool) {
+        let (used, needed) = isHeadset ? (Inputs.buds, Inputs.desk) : (Inputs.desk, Inputs.buds)
+        let inputs = Inputs(used)
+        #expect(inputs.want("desk", false).isEmpty)
+        for _ in 0..<2 {
+            #expect(inputs.want(needed.uid, true) == [.input(needed.uid, isTemporary: true)])
+            #expect(inputs.want(needed.uid, true).isEmpty)
+            #expect(inputs.want("desk", false) == [.formerInput])
+            #expect(inputs.view.audio.route.inputs == [used] && inputs.want("desk", false).isEmpty)
+        }
+    }
+
+    @Test func microphoneAppearsDuringACall_itIsTheDefaultAfterwards() {
+        let inputs = Inputs(Inputs.desk)
+        #expect(inputs.want("desk", false).isEmpty)
+        #expect(inputs.want("buds/hfp-input", true) == [.input("buds/hfp-input", isTemporary: true)])
+        inputs.view.audio.inputs.append(Inputs.usbMic)
+        #expect(inputs.want("usb-mic", true, .newDeviceAvailable) == [.input("usb-mic", isTemporary: false)])
+        #expect(inputs.want("usb-mic", false).isEmpty)
+        // The session has preferred another one.
+        let other = Inputs(Inputs.desk)
+        _ = (other.want("desk", false), other.want("buds/hfp-input", true))
+        other.view.audio.inputs.append(Inputs.usbMic)
+        #expect(other.want("buds/hfp-input", true, .newDeviceAvailable).isEmpty)
+        #expect(other.want("usb-mic", false) == [.input("usb-mic", isTemporary: false)])
+    }
+
+    /// The daemon was killed during the call.
+    @Test func defaultIsTemporaryAtTheStart_itIsRestoredWhenNoSessionNeedsIt() {
+        let ended = Inputs(Inputs.buds, former: "desk")
+        #expect(ended.want("desk", false) == [.formerInput])
+        #expect(ended.want("desk", false).isEmpty)
+        let on = Inputs(Inputs.buds, former: "desk")
+        #expect(on.want("buds/hfp-input", true).isEmpty)
+        #expect(on.want("desk", false) == [.formerInput])
+    }
+
+    @Test func outputThatOnlyASessionNeeds_isTemporary() {
+        var routing = Self.playingOnPhones()
+        var view = Self.view(Self.phones, of: [Self.speaker, Self.usb, Self.phones])
+        func want(_ uid: String) -> [Routing.Effect] {
+            routing.handle(.wanted(RouteChoice(output: uid), reason: nil), view, at: Self.at(1)) { _ in nil }
+        }
+        #expect(want("speaker") == [.ask(.output("speaker", isTemporary: true), reason: .categoryChange)])
+        view.audio.route.outputs = [Self.speaker]
+        view.formerOutput = "phones"
+        #expect(want("phones") == [.ask(.formerOutput, reason: .categoryChange)])
+        // The server refused the temporary one: it is restored nevertheless.
+        view.audio.route.outputs = [Self.phones]
+        view.formerOutput = nil
+        _ = want("speaker")
+        view.formerOutput = "phones"
+        #expect(want("phones") == [.ask(.formerOutput, reason: .categoryChange)])
+    }
+
+    /// WirePlumber has made the headset hands-free for another recording before the call, so it was the default as that.
+    @Test func headsetIsTheDefaultInAnotherProfile_itIsTheSameOutput() {
+        let (talk, music) = (Self.port("buds/hfp", .bluetoothHFP), Self.port("buds/a2dp", .bluetoothA2DP))
+        var routing = Routing()
+        var view = Self.view(talk, of: [Self.speaker, talk])
+        func want(_ uid: String) -> [Routing.Effect] {
+            routing.handle(.wanted(RouteChoice(output: uid), reason: nil), view, at: Self.at(1)) { _ in nil }
+        }
+        #expect(want("buds/hfp") == [])
+        view = Self.view(music, of: [Self.speaker, music])
+        view.formerOutput = "buds/hfp"
+        #expect(want("buds/a2dp") == [.ask(.formerOutput, reason: .categoryChange)])
+        // Two ports of a card are two outputs.
+        let (one, two) = (Self.port("card/one", .speaker), Self.port("card/two", .headphones))
+        var other = Routing()
+        var card = Self.view(one, of: [one])
+        _ = other.handle(.wanted(RouteChoice(output: "card/one"), reason: nil), card, at: Self.at(1)) { _ in nil }
+        card = Self.view(one, of: [one, two])
+        card.formerOutput = "card/one"
+        let effects = other.handle(.wanted(RouteChoice(output: "card/two"), reason: nil), card, at: Self.at(2)) { _ in
+            nil
+        }
+        #expect(effects == [.ask(.output("card/two", isTemporary: false), reason: .categoryChange)])
     }
 
     @Test func userChoosesAnotherOutput_isAccepted() {

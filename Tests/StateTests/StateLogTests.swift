@@ -14,6 +14,15 @@ import Testing
         for length in 0..<record.bytes.count { #expect(StreamRecord(Array(record.bytes[..<length])) == nil) }
     }
 
+    @Test func defaultsBeforeACall_areReadBackFromTheJournal() {
+        let output = FormerDefaults.Device(uid: "speaker", name: "alsa_output", isChosen: true)
+        for input in [nil, FormerDefaults.Device(uid: "", name: "alsa_output.monitor", isChosen: false)] {
+            let record = StreamRecord(defaults: FormerDefaults(output: output, input: input))
+            #expect(!record.isEmpty && StreamRecord(record.bytes) == record)
+            for length in 0..<record.bytes.count { #expect(StreamRecord(Array(record.bytes[..<length])) == nil) }
+        }
+    }
+
     /// An arbiter with random clients, and its state file.
     private struct Story {
         var core: Arbiter

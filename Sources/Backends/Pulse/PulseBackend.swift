@@ -27,6 +27,10 @@ public final class PulseBackend: AudioBackend {
         set { headsets = HeadsetProfiles(newValue) }
     }
     public var onFormerProfilesChanged: (() -> Void)?
+    public var formerDefaults = FormerDefaults() {
+        didSet { if formerDefaults != oldValue { onFormerDefaultsChanged?() } }
+    }
+    public var onFormerDefaultsChanged: (() -> Void)?
     public var onMemoryChanged: (() -> Void)?
     public var watchesMemory = false {
         didSet { if watchesMemory != oldValue { connection?.watchMemory(watchesMemory) } }
@@ -214,11 +218,11 @@ public final class PulseBackend: AudioBackend {
             current.isInputMuted = previous.isInputMuted
             current.outputVolume = previous.outputVolume
             current.policies = previous.policies
+            current.isHeadsetHandsFree = previous.isHeadsetHandsFree
             (current.outputLatency, current.inputLatency) = (previous.outputLatency, previous.inputLatency)
             // The change of the route must be reported before held sound is released, because it decides which sessions fall
             // silent.
             current.isOutputHeld = previous.isOutputHeld
-            current.isHeadsetHandsFree = previous.isHeadsetHandsFree
             snapshot = current
             if current.streams != previous.streams { onStreamsChanged?() }
             return
@@ -235,8 +239,11 @@ public final class PulseBackend: AudioBackend {
         let verdict = judge.verdict
         let chosen = (judge.chosenOutput, judge.chosenInput)
         let isFound = preferWhatTheServerFound(previous, current)
-        chosen.0.map { model.prefer($0, isInput: false) }
-        chosen.1.map { model.prefer($0, isInput: true) }
+        for (port, isInput) in [(chosen.0, false), (chosen.1, true)] {
+            guard let port else { continue }
+            model.prefer(port, isInput: isInput)
+            forgetFormerDefault(isInput: isInput)
+        }
         if isFound || chosen.0 != nil || chosen.1 != nil { current = model.snapshot(now: now) }
         current.isOutputHeld = model.isOnGuard || guards.guardDue != nil
         snapshot = current

@@ -4,13 +4,44 @@ public import PluginAPI
 
 /// Requests to the server.
 extension PulseBackend {
-    public func selectOutput(_ uid: String, reason: RouteChangeReason, completion: @escaping Completion) {
+    public func selectOutput(
+        _ uid: String, reason: RouteChangeReason, isTemporary: Bool, completion: @escaping Completion
+    ) {
         guard let coming = comingOutput(insteadOf: uid) else {
-            return select(uid, isInput: false, reason, completion)
+            if !isTemporary, model.isPipeWire, isHeadset(uid) { return selectLater(uid, reason, completion) }
+            return select(uid, isInput: false, reason, isTemporary: isTemporary, completion)
         }
+        keepFormerDefault(isInput: false, isTemporary: isTemporary)
         requests.selectComingOutput(coming)
         Batch(self, completion).close()
     }
+
+    private func isHeadset(_ uid: String) -> Bool {
+        model.cards.values.contains { card in
+            card.address.map { Bluetooth.outputs($0).contains(uid) } ?? false
+        }
+    }
+
+    /// WirePlumber itself chooses a headset again whose profile it has changed. A request before that would make it the
+    /// configured default.
+    private func selectLater(_ uid: String, _ reason: RouteChangeReason, _ completion: @escaping Completion) {
+        let batch = Batch(self, completion)
+        guard connection(for: batch) != nil else { return }
+        keepFormerDefault(isInput: false, isTemporary: false)
+        expect(uid, reason)
+        requests.selectOutput(uid)
+        let number = requests.number
+        wait(PulseBackend.choosing) { [weak self] in
+            guard let self, isReady, requests.number == number, snapshot.route.outputs.first?.uid != uid,
+                model.find(uid, isInput: false) != nil
+            else { return }
+            select(uid, isInput: false, reason, isTemporary: false) { _ in }
+        }
+        batch.close()
+    }
+
+    /// Seconds in which WirePlumber chooses a default after a device has appeared.
+    private static let choosing = 0.3
 
     /// The output that the headset with this output will have when its profile has changed, as requested; nil: it does not
     /// change its profile, or the output is there.
@@ -25,13 +56,19 @@ extension PulseBackend {
         return nil
     }
 
-    public func selectInput(_ uid: String, reason: RouteChangeReason, completion: @escaping Completion) {
-        select(uid, isInput: true, reason, completion)
+    public func selectInput(
+        _ uid: String, reason: RouteChangeReason, isTemporary: Bool, completion: @escaping Completion
+    ) {
+        select(uid, isInput: true, reason, isTemporary: isTemporary, completion)
     }
 
-    private func select(_ uid: String, isInput: Bool, _ reason: RouteChangeReason, _ completion: @escaping Completion) {
+    private func select(
+        _ uid: String, isInput: Bool, _ reason: RouteChangeReason, isTemporary: Bool,
+        _ completion: @escaping Completion
+    ) {
         let batch = Batch(self, completion)
         guard let connection = connection(for: batch) else { return }
+        keepFormerDefault(isInput: isInput, isTemporary: isTemporary)
         expect(uid, reason)
         if isInput { requests.selectInput() } else { requests.selectOutput(uid) }
         if isInput, model.find(uid, isInput: true) == nil, card(of: uid) != nil {
@@ -40,11 +77,7 @@ extension PulseBackend {
         }
         guard let (device, port) = find(uid, isInput, batch) else { return }
         choose(port, of: device, on: connection, batch)
-        connection.command(batch.add()) {
-            isInput
-                ? pa_context_set_default_source($0, device.name, $1, $2)
-                : pa_context_set_default_sink($0, device.name, $1, $2)
-        }
+        setDefault(device.name, isInput, on: connection, batch.add())
         doubtDefault()
         if !isInput {
             requests.awaitedDefault = DefaultRequest(
@@ -71,7 +104,7 @@ extension PulseBackend {
     }
 
     /// Seconds in which a default that was set has taken effect, also on a busy machine.
-    private static let overlooked = 1.5
+    static let overlooked = 1.5
 
     /// Microseconds that a headset may take for another profile.
     private static let profileTime: UInt64 = 10_000_000
@@ -80,6 +113,12 @@ extension PulseBackend {
         let batch = Batch(self, completion)
         guard let connection = connection(for: batch) else { return }
         let talking = uid.flatMap(card)
+        if uid != nil {
+            keepFormerDefault(isInput: true, isTemporary: true)
+            if let address = talking?.address, snapshot.route.outputs.first?.device == address[...] {
+                keepFormerDefault(isInput: false, isTemporary: true)
+            }
+        }
         if uid != nil, talking == nil {
             return batch.fail(.badParameter("no headset has that input; read AvailableInputs again"))
         }
@@ -137,7 +176,7 @@ extension PulseBackend {
     }
 
     /// If that port becomes the route soon, this request is the reason.
-    private func expect(_ uid: String, _ reason: RouteChangeReason) {
+    func expect(_ uid: String, _ reason: RouteChangeReason) {
         requests.expect(uid, reason, until: MonotonicClock.now() &+ PulseBackend.recently)
     }
 
@@ -145,11 +184,11 @@ extension PulseBackend {
     func selectAwaited() {
         let input = requests.takeComingInput { model.find($0, isInput: true) != nil }
         if let input, snapshot.route.inputs.first?.uid != input {
-            select(input, isInput: true, requests.reason(of: input)) { _ in }
+            select(input, isInput: true, requests.reason(of: input), isTemporary: true) { _ in }
         }
         let output = requests.takeComingOutput { model.find($0, isInput: false) != nil }
         if let output, snapshot.route.outputs.first?.uid != output {
-            select(output, isInput: false, requests.reason(of: output)) { _ in }
+            select(output, isInput: false, requests.reason(of: output), isTemporary: true) { _ in }
         }
     }
 
@@ -192,7 +231,7 @@ extension PulseBackend {
         return nil
     }
 
-    private func choose(_ port: String, of device: PulseDevice, on connection: PulseConnection, _ batch: Batch) {
+    func choose(_ port: String, of device: PulseDevice, on connection: PulseConnection, _ batch: Batch) {
         // Also if the port seems to be active, because another change may be pending. A device with only one port, such
         // as a headset, may refuse the request.
         guard device.ports.count > 1 else { return }

@@ -33,6 +33,8 @@ struct RouteRequests {
     private(set) var comingOutput: String?
     /// The profiles that were requested last, until they and their devices are shown, by card.
     private var profiles: [String: ProfileRequest] = [:]
+    /// How many ports were requested so far.
+    private(set) var number = 0
     /// How many profiles were requested so far.
     private var profileRequests = 0
     /// The default of the last request, until it is shown.
@@ -90,13 +92,22 @@ struct RouteRequests {
         output.flatMap { uid in ports[uid].flatMap { now < $0.until ? uid : nil } }
     }
 
-    mutating func selectInput() { comingInput = nil }
+    mutating func selectInput() {
+        comingInput = nil
+        number += 1
+    }
 
-    mutating func selectOutput(_ uid: String) { (output, comingOutput, awaitedDefault) = (uid, nil, nil) }
+    mutating func selectOutput(_ uid: String) {
+        (output, comingOutput, awaitedDefault) = (uid, nil, nil)
+        number += 1
+    }
 
     mutating func awaitInput(_ uid: String) { comingInput = uid }
 
-    mutating func selectComingOutput(_ uid: String) { (output, comingOutput, awaitedDefault) = (uid, uid, nil) }
+    mutating func selectComingOutput(_ uid: String) {
+        (output, comingOutput, awaitedDefault) = (uid, uid, nil)
+        number += 1
+    }
 
     /// The same headset continues to play with another profile.
     mutating func keepOutput(_ uid: String) { comingOutput = uid }
