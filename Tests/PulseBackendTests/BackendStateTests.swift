@@ -353,7 +353,7 @@ import Testing
         var profiles = HeadsetProfiles()
         let others = Self.headset("b", "handsfree_head_unit")
         func use(_ card: String?, _ headset: HeadsetProfiles.Headset) -> [String] {
-            profiles.use(card, of: [headset, others]).map { $0.card + " " + $0.profile }
+            profiles.use(card, of: [headset, others], at: 0).map { $0.card + " " + $0.profile }
         }
         #expect(use("a", Self.music) == ["a handsfree_head_unit"])
         #expect(profiles.former == ["a": "a2dp_sink"])
@@ -371,8 +371,8 @@ import Testing
     /// The journal keeps the former profile until then, for the case that the daemon or the server ends.
     @Test func headsetThatIsSwitchedBack_isForgottenWhenTheServerShowsIt() {
         var profiles = HeadsetProfiles()
-        _ = profiles.use("a", of: [Self.music])
-        #expect(profiles.use(nil, of: [Self.handsFree]).map(\.profile) == ["a2dp_sink"])
+        _ = profiles.use("a", of: [Self.music], at: 0)
+        #expect(profiles.use(nil, of: [Self.handsFree], at: 0).map(\.profile) == ["a2dp_sink"])
         #expect(profiles.former == ["a": "a2dp_sink"])
         profiles.forgetChanged(of: [Self.headset("a", "a2dp_sink", isChanging: true)])
         #expect(profiles.former == ["a": "a2dp_sink"])
@@ -381,11 +381,11 @@ import Testing
         #expect(profiles.former.isEmpty)
         // A refused request is not repeated by itself, but after the next call, and by the next connection.
         #expect(refused.switched(of: [Self.handsFree]) == nil)
-        #expect(refused.use(nil, of: [Self.handsFree]).isEmpty)
+        #expect(refused.use(nil, of: [Self.handsFree], at: 0).isEmpty)
         let next = HeadsetProfiles(refused.former)
         #expect(next.switched(of: [Self.handsFree]) == "a")
-        #expect(refused.use("a", of: [Self.handsFree]).isEmpty)
-        #expect(refused.use(nil, of: [Self.handsFree]).map(\.profile) == ["a2dp_sink"])
+        #expect(refused.use("a", of: [Self.handsFree], at: 0).isEmpty)
+        #expect(refused.use(nil, of: [Self.handsFree], at: 0).map(\.profile) == ["a2dp_sink"])
     }
 
     /// A headset that leaves during a call comes back as it was, or in its music profile. Meanwhile the server may show it
@@ -393,13 +393,13 @@ import Testing
     @Test func headsetThatWasSwitched_isRememberedUntilItHasAnotherProfile() {
         var profiles = HeadsetProfiles()
         let off = Self.headset("a", "off")
-        _ = profiles.use("a", of: [Self.music])
+        _ = profiles.use("a", of: [Self.music], at: 0)
         profiles.forgetChanged(of: [Self.music])
         #expect(profiles.former == ["a": "a2dp_sink"], "the change is in progress")
-        #expect(profiles.use(nil, of: [off]).isEmpty && profiles.use(nil, of: []).isEmpty)
-        #expect(profiles.use("a", of: [off]).map(\.profile) == ["handsfree_head_unit"])
+        #expect(profiles.use(nil, of: [off], at: 0).isEmpty && profiles.use(nil, of: [], at: 0).isEmpty)
+        #expect(profiles.use("a", of: [off], at: 0).map(\.profile) == ["handsfree_head_unit"])
         #expect(profiles.former == ["a": "a2dp_sink"])
-        _ = profiles.use(nil, of: [])
+        _ = profiles.use(nil, of: [], at: 0)
         for headset in [off, Self.handsFree] { profiles.forgetChanged(of: [headset]) }
         #expect(profiles.switched(of: [Self.handsFree]) == "a")
         profiles.forgetChanged(of: [Self.music])
@@ -410,7 +410,44 @@ import Testing
     @Test func formerProfileThatNoLongerExists_isReplacedByTheBestForMusic() {
         var profiles = HeadsetProfiles(["a": "a2dp_sink"])
         let headset = Self.headset("a", "handsfree_head_unit", music: "a2dp-sink-sbc")
-        #expect(profiles.use(nil, of: [headset]).map(\.profile) == ["a2dp-sink-sbc"])
+        #expect(profiles.use(nil, of: [headset], at: 0).map(\.profile) == ["a2dp-sink-sbc"])
+    }
+
+    /// WirePlumber restores the profile two seconds after a recording, also if a call has begun in the meantime.
+    @Test func serverTakesTheCallProfileAway_itIsRequestedOnceMore_butNotFromItsUser() {
+        var profiles = HeadsetProfiles()
+        func insist(_ headset: HeadsetProfiles.Headset, at seconds: Double) -> String? {
+            profiles.insist(of: [headset], at: UInt64(seconds * 1_000_000))?.profile
+        }
+        #expect(profiles.use("a", of: [Self.handsFree], at: 0).isEmpty && profiles.former.isEmpty)
+        #expect(insist(Self.handsFree, at: 1) == nil)
+        #expect(insist(Self.headset("a", "a2dp_sink", isChanging: true), at: 1) == nil)
+        #expect(insist(Self.music, at: 2.1) == "handsfree_head_unit")
+        #expect(profiles.former == ["a": "a2dp_sink"], "it is restored after the call")
+        #expect(insist(Self.music, at: 2.2) == nil, "once")
+        profiles.recordingEnded(on: "b", at: 10_000_000)
+        #expect(insist(Self.music, at: 10.1) == nil)
+        profiles.recordingEnded(on: "a", at: 10_000_000)
+        #expect(insist(Self.music, at: 13) == nil, "the user has chosen this profile")
+        #expect(insist(Self.music, at: 12.9) == "handsfree_head_unit")
+        profiles.recordingEnded(on: "a", at: 20_000_000)
+        _ = profiles.use(nil, of: [Self.music], at: 20_000_000)
+        profiles.recordingEnded(on: "a", at: 20_000_000)
+        #expect(insist(Self.music, at: 20.1) == nil, "nobody talks")
+    }
+
+    /// WirePlumber's own file, as versions 0.4 and 0.5 write it.
+    @Test func chosenDefaults_areReadFromTheFileOfTheSessionManager() {
+        func chosen(_ text: String) -> [Bool] {
+            [false, true].map { WirePlumberChoices(text).hasChosen(input: $0) }
+        }
+        #expect(chosen("") == [false, false])
+        let both = "[default-nodes]\ndefault.configured.audio.sink=a b\ndefault.configured.audio.source=mic\n"
+        #expect(chosen(both) == [true, true])
+        // A default that is no longer configured leaves its name among the former ones.
+        #expect(chosen("[default-nodes]\ndefault.configured.audio.source.0=mic\n") == [false, false])
+        #expect(chosen("[default-nodes]\ndefault.configured.audio.sink=\n") == [false, false])
+        #expect(chosen("[default-nodes]\ndefault.configured.video.source=cam\n") == [false, false])
     }
 
     @Test func awaitedDefault_isForgottenByAnotherRequestAndByAnotherDefault() {

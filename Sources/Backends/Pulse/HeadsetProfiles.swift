@@ -26,6 +26,8 @@ struct HeadsetProfiles {
     private(set) var former: [String: String]
     /// The card of the headset that a session uses.
     private var talking: String?
+    /// Until when its hands-free profile is requested once more if the server takes it away; nil: it is not.
+    private var insistsUntil: UInt64?
     /// The cards whose former profile was requested. If the server refuses that, it is not asked again by itself.
     private var returning: Set<String> = []
 
@@ -33,7 +35,8 @@ struct HeadsetProfiles {
 
     /// The profiles to request, in order, so that the headset with that card is hands-free, and no other that was
     /// switched; nil: no headset is needed.
-    mutating func use(_ card: String?, of headsets: [Headset]) -> [(card: String, profile: String)] {
+    mutating func use(_ card: String?, of headsets: [Headset], at now: UInt64) -> [(card: String, profile: String)] {
+        if card != talking { insistsUntil = card == nil ? nil : now &+ HeadsetProfiles.restoreTime }
         talking = card
         forgetChanged(of: headsets)
         var requests: [(card: String, profile: String)] = []
@@ -50,6 +53,26 @@ struct HeadsetProfiles {
             }
         }
         return requests
+    }
+
+    /// Microseconds after the end of a recording in which WirePlumber may restore the profile that was there before that
+    /// recording. It does so after two seconds, even if a session needs the profile for calls by then.
+    static let restoreTime: UInt64 = 3_000_000
+
+    /// A recording from the headset with that card has ended, or was paused.
+    mutating func recordingEnded(on card: String, at now: UInt64) {
+        if card == talking { insistsUntil = now &+ HeadsetProfiles.restoreTime }
+    }
+
+    /// The profile to request once more for the headset in use, because the server has taken it away after the end of a
+    /// recording; nil: none.
+    mutating func insist(of headsets: [Headset], at now: UInt64) -> (card: String, profile: String)? {
+        guard let end = insistsUntil, now < end, let headset = headsets.first(where: { $0.card == talking }),
+            !headset.isHandsFree, !headset.isChanging, !headset.isOff, let profile = headset.handsFreeProfile
+        else { return nil }
+        insistsUntil = nil
+        former[headset.card] = former[headset.card] ?? headset.profile
+        return (headset.card, profile)
     }
 
     /// The card of a switched headset that is hands-free, and was not switched back; nil: there is none.

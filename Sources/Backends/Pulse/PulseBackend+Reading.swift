@@ -65,7 +65,7 @@ extension PulseBackend {
             endTakingBack(item.index)
             model.forgetClients()
         case .recording:
-            model.recording[item.index] = nil
+            if let stream = model.recording.removeValue(forKey: item.index) { recordingEnded(stream) }
             model.forgetClients()
         case .card: model.cards[item.index] = nil
         case .module: model.policyModules[item.index] = nil
@@ -109,7 +109,8 @@ extension PulseBackend {
                 index,
                 item: { [weak self] in
                     let stream = PulseStream($0)
-                    self?.model.recording[stream.index] = stream
+                    let before = self?.model.recording.updateValue(stream, forKey: stream.index)
+                    if let before, stream.isCorked, !before.isCorked { self?.recordingEnded(before) }
                     self?.readClient(of: stream)
                 }, end: end)
         case .card:

@@ -122,23 +122,29 @@ extension PulseBackend {
         if uid != nil, talking == nil {
             return batch.fail(.badParameter("no headset has that input; read AvailableInputs again"))
         }
-        for (name, profile) in headsets.use(talking?.name, of: connectedHeadsets) {
-            guard let address = address(of: name) else { continue }
-            let type = Bluetooth.isHandsFree(profile) ? PortType.bluetoothHFP : .bluetoothA2DP
-            for isInput in [false, true] { expect(Bluetooth.uid(address, type, isInput: isInput), reason) }
-            // The sound stays on the same headset, even if the server selects another output while the profile changes.
-            if snapshot.route.outputs.first?.device == address[...] {
-                requests.keepOutput(Bluetooth.uid(address, type, isInput: false))
-            }
-            let until = MonotonicClock.now() &+ PulseBackend.profileTime
-            let number = requests.setProfile(profile, of: name, until: until)
-            let end = batch.add()
-            connection.command({ [weak self] success in
-                self?.requests.profileAnswered(number, of: name, succeeded: success)
-                end(success)
-            }) { pa_context_set_card_profile_by_name($0, name, profile, $1, $2) }
+        for (name, profile) in headsets.use(talking?.name, of: connectedHeadsets, at: MonotonicClock.now()) {
+            setProfile(profile, of: name, reason, on: connection, batch)
         }
         batch.close()
+    }
+
+    private func setProfile(
+        _ profile: String, of name: String, _ reason: RouteChangeReason, on connection: PulseConnection, _ batch: Batch
+    ) {
+        guard let address = address(of: name) else { return }
+        let type = Bluetooth.isHandsFree(profile) ? PortType.bluetoothHFP : .bluetoothA2DP
+        for isInput in [false, true] { expect(Bluetooth.uid(address, type, isInput: isInput), reason) }
+        // The sound stays on the same headset, even if the server selects another output while the profile changes.
+        if snapshot.route.outputs.first?.device == address[...] {
+            requests.keepOutput(Bluetooth.uid(address, type, isInput: false))
+        }
+        let until = MonotonicClock.now() &+ PulseBackend.profileTime
+        let number = requests.setProfile(profile, of: name, until: until)
+        let end = batch.add()
+        connection.command({ [weak self] success in
+            self?.requests.profileAnswered(number, of: name, succeeded: success)
+            end(success)
+        }) { pa_context_set_card_profile_by_name($0, name, profile, $1, $2) }
     }
 
     /// In the order of their cards' names. A profile that is on its way counts, because the next request follows it.
@@ -166,6 +172,17 @@ extension PulseBackend {
     func lookAtHeadsets() {
         for card in model.cards.values where !model.lacksOutput(of: card) { requests.devicesWereRead(of: card.name) }
         if !headsets.former.isEmpty { headsets.forgetChanged(of: connectedHeadsets) }
+        guard let connection, let (card, profile) = headsets.insist(of: connectedHeadsets, at: MonotonicClock.now())
+        else { return }
+        let batch = Batch(self) { _ in }
+        setProfile(profile, of: card, .categoryChange, on: connection, batch)
+        batch.close()
+    }
+
+    /// A recording has ended, or was paused.
+    func recordingEnded(_ stream: PulseStream) {
+        guard let card = model.sources[stream.device].flatMap({ model.cards[$0.card] }) else { return }
+        headsets.recordingEnded(on: card.name, at: MonotonicClock.now())
     }
 
     /// The card of the headset with that input.
