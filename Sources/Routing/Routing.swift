@@ -217,7 +217,7 @@ public struct Routing: Sendable {
         let isOfHeadset = headset != nil && view.audio.outputs.first { $0.uid == uid }?.device == headset
         let isTemporary = isOfHeadset || uid != Arbiter.idleRouteChoice(on: view.audio).output
         if let former = view.formerOutput, !isTemporary, last == nil || uid != before.output {
-            asked.output = nil
+            asked.output = uid
             if view.audio.isSameOutput(uid, former) { return [.ask(.formerOutput, reason: reason)] }
         } else if uid == before.output || uid == asked.output ?? view.audio.route.outputs.first?.uid {
             return []
@@ -240,8 +240,8 @@ public struct Routing: Sendable {
             let newest = last?.isInputNeeded == true ? unneededInput : before.input
             let isNewer = newest != nil && choice.input != newest
             unneededInput = choice.input
-            if view.formerInput != nil, !isNewer, last?.isInputNeeded ?? true {
-                asked.input = nil
+            if let former = view.formerInput, !isNewer, last?.isInputNeeded ?? true {
+                asked.input = view.audio.inputs.contains { $0.uid == former } ? former : nil
                 return [.ask(.formerInput, reason: reason)]
             }
             guard let uid = choice.input, isNewer || last?.isInputNeeded != true else { return [] }
@@ -289,8 +289,12 @@ public struct Routing: Sendable {
             guard asked.input == uid else { return [] }
             asked.input = nil
             return [.warn("cannot change the input: \(error)")]
-        case .formerOutput: return [.warn("cannot make the former output the default again: \(error)")]
-        case .formerInput: return [.warn("cannot make the former input the default again: \(error)")]
+        case .formerOutput:
+            asked.output = nil
+            return [.warn("cannot make the former output the default again: \(error)")]
+        case .formerInput:
+            asked.input = nil
+            return [.warn("cannot make the former input the default again: \(error)")]
         case .handsFree(let uid):
             guard wanted?.handsFree == uid else { return [] }
             return [.warn("cannot change the profile of the headset: \(error)")]

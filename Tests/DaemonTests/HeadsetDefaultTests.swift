@@ -25,7 +25,8 @@ import Testing
         return state
     }
 
-    /// Calls twice, once with a daemon that is killed during the call. `handsFree`: whether the headset is used.
+    /// Calls twice, once with a daemon that is killed during the call. `handsFree`: whether the call records from the
+    /// headset.
     private func call(_ stage: RouteStage, _ radio: FakeBluetooth, handsFree: Bool) throws {
         let before = try Self.state(of: stage, radio)
         for isKilled in [false, true] {
@@ -33,9 +34,8 @@ import Testing
             let chat = try client.session("Chat", category: "play-and-record", mode: "voice-chat")
             try #require(client.activate(chat) == nil)
             if handsFree {
-                #expect(
-                    eventually { stage.output.hasSuffix("/hfp") && stage.input.hasSuffix("/hfp-input") },
-                    "\(stage.story)")
+                #expect(eventually { stage.input.hasSuffix("/hfp-input") }, "\(stage.story)")
+                #expect(try eventually { try stage.activeProfile(of: radio.card).hasPrefix("a2dp") == false })
             } else {
                 #expect(eventually { !stage.output.hasSuffix("/a2dp") }, "\(stage.story)")
             }
@@ -71,12 +71,14 @@ import Testing
             _ = try stage.pulse.pactl(["set-default-sink", "speaker"])
             #expect(stage.goes(to: "speaker"))
         }
+        let before = try Self.state(of: stage, radio)
         let client = try stage.daemon.client()
         let chat = try client.session("Chat", category: "play-and-record", mode: "voice-chat")
         client.activate(chat)
         #expect(eventually { stage.input.hasSuffix("/hfp-input") })
         client.deactivate(chat)
-        #expect(try eventually { try stage.activeProfile(of: radio.card) == "a2dp_sink" })
+        let isAsBefore = try eventually { try Self.state(of: stage, radio) == before }
+        try #require(isAsBefore)
         try call(stage, radio, handsFree: isHeadsetDefault)
     }
 
@@ -104,6 +106,13 @@ import Testing
             #expect(
                 eventually { (try? String(contentsOfFile: file, encoding: .utf8))?.contains(chosen[1]) == true })
         }
+        // WirePlumber 0.5 chooses the microphone of the headset, whose source exists in each profile.
+        #expect(
+            try eventually {
+                let names = try pulse.pactl(["list", "short", "sources"])
+                let source = try pulse.control.defaults().source
+                return source == "desk" ? chosen.contains("desk") || !names.contains("bluez_input") : true
+            })
         let stage = try RouteStage(pulse)
         let usesHeadset = stage.input.hasSuffix("/hfp-input")
         try call(stage, radio, handsFree: usesHeadset)

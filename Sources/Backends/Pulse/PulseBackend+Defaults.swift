@@ -7,13 +7,13 @@ public import PluginAPI
 /// PulseAudio is asked for the former default by its name. PipeWire's session manager remembers each requested default as
 /// the choice of the user: if there was none, none may remain, and the session manager chooses as before.
 extension PulseBackend {
-    /// Called before the default is changed. The default from before is kept if the change is temporary, or if a headset
-    /// has no output because it is changing its profile.
+    /// Called before the default is changed. The default from before is kept if the change is temporary; it stays if a
+    /// headset has no output for a moment, because it changes its profile.
     func keepFormerDefault(isInput: Bool, isTemporary: Bool) {
-        let isChanging = model.cards.values.contains {
-            requests.isChanging($0, at: MonotonicClock.now()) && model.lacksOutput(of: $0)
+        guard isTemporary else {
+            if !model.cards.values.contains(where: model.lacksOutput) { forgetFormerDefault(isInput: isInput) }
+            return
         }
-        if !isTemporary, !isChanging { return forgetFormerDefault(isInput: isInput) }
         guard (isInput ? formerDefaults.input : formerDefaults.output) == nil else { return }
         let device = isInput ? model.input : model.output
         let name = device?.name ?? (isInput ? model.defaultSource : model.defaultSink)

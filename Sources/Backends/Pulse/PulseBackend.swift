@@ -201,6 +201,10 @@ public final class PulseBackend: AudioBackend {
             // When the daemon starts on a running system, the current route counts as the user's choice.
             current.route.outputs.forEach { model.prefer($0, isInput: false) }
             current.route.inputs.forEach { model.prefer($0, isInput: true) }
+            // The default of a session that an earlier daemon served was not chosen.
+            let (output, input) = (formerDefaults.output?.uid, formerDefaults.input?.uid)
+            current.availableOutputs.first { $0.uid == output }.map { model.prefer($0, isInput: false) }
+            current.availableInputs.first { $0.uid == input }.map { model.prefer($0, isInput: true) }
             return tellFirst(model.snapshot(now: now))
         }
 
