@@ -28,6 +28,9 @@ public struct PlayQueue: Sendable {
 
     /// The limit of items. Real queues are shorter.
     public static let limit = 10_000
+    /// The limit of all texts of all items, in bytes. It limits the time and the memory for saving the queue, and the file
+    /// of it (``SavedQueue/largestFile``).
+    public static let byteLimit = 8 << 20
 
     /// The ids in the order of the list.
     public private(set) var ids: [UInt64] = []
@@ -47,6 +50,8 @@ public struct PlayQueue: Sendable {
     /// The ids in the order of playing, if that is not the order of the list.
     private var shuffled: [UInt64] = []
     private var lastID: UInt64 = 0
+    /// The bytes of all texts.
+    private(set) var bytes = 0
 
     public init() {}
 
@@ -59,6 +64,8 @@ public struct PlayQueue: Sendable {
     public var count: Int { ids.count }
     /// How many more items can be added.
     public var room: Int { PlayQueue.limit - contents.count }
+    /// How many more bytes of texts can be added.
+    public var byteRoom: Int { PlayQueue.byteLimit - bytes }
 
     // MARK: Items
 
@@ -73,13 +80,13 @@ public struct PlayQueue: Sendable {
         if isShuffled { shuffle() }
     }
 
-    /// Inserts items after the item `after`; nil: before all others. Returns their ids. Items above the limit are
+    /// Inserts items after the item `after`; nil: before all others. Returns their ids. Items above the limits are
     /// ignored.
     public mutating func insert(_ entries: [PlaylistEntry], after: UInt64?) -> [UInt64] {
         insert(entries, at: after.flatMap(place(of:)).map { $0 + 1 } ?? 0)
     }
 
-    /// Adds items at the end and returns their ids. Items above the limit are ignored.
+    /// Adds items at the end and returns their ids. Items above the limits are ignored.
     public mutating func append(_ entries: [PlaylistEntry]) -> [UInt64] { insert(entries, at: count) }
 
     private mutating func insert(_ entries: [PlaylistEntry], at place: Int) -> [UInt64] {
@@ -97,14 +104,19 @@ public struct PlayQueue: Sendable {
     }
 
     private mutating func make(_ entries: [PlaylistEntry], depth: Int) -> [UInt64] {
-        entries.prefix(max(0, room)).map { entry in
+        var new: [UInt64] = []
+        for entry in entries {
+            guard room > 0, entry.size <= byteRoom else { break }
             lastID += 1
             contents[lastID] = Item(id: lastID, entry: entry, depth: depth)
-            return lastID
+            bytes += entry.size
+            new.append(lastID)
         }
+        return new
     }
 
     private mutating func forget(_ id: UInt64) {
+        bytes -= contents[id]?.entry.size ?? 0
         contents[id] = nil
         failed.remove(id)
     }
@@ -297,10 +309,25 @@ public struct PlayQueue: Sendable {
 
     /// Stores metadata of an item for later queries.
     public mutating func learn(_ id: UInt64, title: String?, duration: Double?) {
-        if let title { contents[id]?.entry.title = title }
+        // The title comes from the file, which may state anything.
+        if let title, var entry = contents[id]?.entry {
+            let before = entry.size
+            entry.title = title
+            if entry.size - before <= byteRoom {
+                contents[id]?.entry = entry
+                bytes += entry.size - before
+            }
+        }
         if let duration { contents[id]?.entry.duration = duration }
     }
 
     /// Sets the position at which an item starts the next time, in seconds.
     public mutating func setStart(_ id: UInt64, _ seconds: Double) { contents[id]?.entry.start = seconds }
+}
+
+extension PlaylistEntry {
+    /// The bytes of its texts.
+    public var size: Int {
+        uri.utf8.count + (title?.utf8.count ?? 0) + (artist?.utf8.count ?? 0) + (album?.utf8.count ?? 0)
+    }
 }

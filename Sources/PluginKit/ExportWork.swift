@@ -120,13 +120,8 @@ final class ExportWork {
 
 /// The speeds of the latest exports on this machine, by preset. They are stored on the disk.
 final class ExportSpeeds {
-    private let folder: String?
-    private var path: String? { folder.map { $0 + "/export-speeds" } }
+    private let file = UserFolder.cache.path.map { KeptFile($0 + "/sessiond/export-speeds", limit: 4_096) }
     private lazy var speeds: [String: Double] = read()
-
-    init() {
-        folder = UserFolder.cache.path.map { $0 + "/sessiond" }
-    }
 
     /// 1 is real time; nil: there was no export with this preset yet.
     subscript(_ preset: ExportPreset) -> Double? { speeds[preset.rawValue] }
@@ -134,13 +129,12 @@ final class ExportSpeeds {
     /// The new value is the mean of the old value and the latest speed.
     func add(_ speed: Double, of preset: ExportPreset) {
         speeds[preset.rawValue] = speeds[preset.rawValue].map { ($0 + speed) / 2 } ?? speed
-        guard let folder, let path, makeFolders(folder) else { return }
         let text = speeds.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)\n" }.joined()
-        try? WholeFile.write(Array(text.utf8), to: path)
+        try? file?.write(Array(text.utf8))
     }
 
     private func read() -> [String: Double] {
-        guard let path, let bytes = readFile(path, limit: 4_096) else { return [:] }
+        guard let bytes = file?.read() else { return [:] }
         var speeds: [String: Double] = [:]
         for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") {
             let words = line.split(separator: " ")

@@ -93,6 +93,8 @@ extension PlayerPlugin {
         guard entries.count <= queue.room else {
             throw Failure(SessionError(.resourceNotAvailable, "\(PlayQueue.limit) items is the limit"))
         }
+        let size = entries.reduce(0) { $0 + $1.size }
+        guard size <= queue.byteRoom else { throw Self.tooLong(PlayQueue.byteLimit - queue.byteRoom + size) }
         if let id = after ?? nil, queue[id] == nil { throw noItem(id) }
         return changing {
             let wasEmpty = queue.current == nil

@@ -173,6 +173,15 @@ public final class PlayerPlugin: Plugin {
             throw Failure(
                 SessionError(.resourceNotAvailable, "\(entries.count) items; the limit is \(PlayQueue.limit)"))
         }
+        let size = entries.reduce(0) { $0 + $1.size }
+        guard size <= PlayQueue.byteLimit else { throw Self.tooLong(size) }
+    }
+
+    static func tooLong(_ size: Int) -> Failure {
+        Failure(
+            SessionError(
+                .resourceNotAvailable,
+                "the texts of the queue would have \(size) bytes; the limit is \(PlayQueue.byteLimit >> 20) MiB"))
     }
 
     /// Whether it plays. While the daemon is away, its session is not active, but it plays on.
@@ -248,7 +257,7 @@ public final class PlayerPlugin: Plugin {
     }
 
     public func end(_ done: @escaping () -> Void) {
-        keeper?.save(self)
+        keeper?.save(self, isLast: true)
         keeper = nil
         engine.unload()
         _ = take(.stopped)

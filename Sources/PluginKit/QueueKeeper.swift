@@ -10,9 +10,8 @@ import Processes
 /// The whole file is replaced: a second after a change, every ten seconds while the player plays, and at the end.
 public final class QueueKeeper {
     private static let (delay, interval) = (1.0, 10.0)
-    private static let limit = 64 << 20
 
-    private let folder: String
+    private let file: KeptFile
     private let complain: (String) -> Void
     private weak var player: PlayerPlugin?
     private var last = Signature()
@@ -33,13 +32,16 @@ public final class QueueKeeper {
     /// Loads the saved queue into an empty player. Nil if there is no folder for it.
     public init?(restoring player: PlayerPlugin, on loop: EventLoop, complain: @escaping (String) -> Void) {
         guard let state = UserFolder.state.path else { return nil }
-        (folder, self.loop, self.player, self.complain) = (state + "/sessiond", loop, player, complain)
-        if let bytes = readFile(folder + "/queue", limit: Self.limit) {
-            if let saved = SavedQueue(text: String(decoding: bytes, as: UTF8.self)) {
+        file = KeptFile(state + "/sessiond/queue", limit: SavedQueue.largestFile)
+        (self.loop, self.player, self.complain) = (loop, player, complain)
+        if let bytes = file.read() {
+            if let saved = SavedQueue(bytes: bytes) {
                 player.restore(saved)
             } else {
-                complain("\(folder)/queue is damaged: the queue is empty")
+                complain("\(file.path) is damaged: the queue is empty")
             }
+        } else if errno != ENOENT {
+            complain("\(file.path): \(String(cString: strerror(errno))): the queue is empty")
         }
         last = signature(of: player)
     }
@@ -63,24 +65,51 @@ public final class QueueKeeper {
         }
     }
 
-    func save(_ player: PlayerPlugin) {
+    /// - Parameter isLast: whether it must be on the disk when this returns, because the program ends.
+    func save(_ player: PlayerPlugin, isLast: Bool = false) {
+        // The disk still writes the one before.
+        if pending != nil, !isLast {
+            timer.arm(after: Self.delay)
+            return
+        }
         isArmed = false
-        write(player.saved.text)
+        write(player.saved.bytes, isLast: isLast)
         if player.engine.state == .playing {
             timer.arm(after: Self.interval)
             isArmed = true
         }
     }
 
+    /// The file that is written to the disk, and gets its name after that.
+    private var pending: (file: WholeFile, sync: DiskSync)?
+
     /// Replaces the file, or leaves it unchanged. Only the user may read it, because addresses may contain passwords.
-    private func write(_ text: String) {
+    ///
+    /// Without waiting for the disk, a power failure may leave an empty file. The loop does not wait, because a slow disk
+    /// needs seconds.
+    private func write(_ bytes: [UInt8], isLast: Bool) {
+        attempt { () throws(SessionError) in
+            let new = try file.begin(bytes)
+            pending = nil
+            let sync = isLast ? nil : DiskSync(new.descriptor, on: loop) { [weak self] in self?.keep() }
+            if let sync {
+                pending = (new, sync)
+            } else {
+                if isLast { fdatasync(new.descriptor) }
+                try new.keep(replaces: true)
+            }
+        }
+    }
+
+    private func keep() {
+        guard let (new, _) = pending else { return }
+        pending = nil
+        attempt { () throws(SessionError) in try new.keep(replaces: true) }
+    }
+
+    private func attempt(_ body: () throws(SessionError) -> Void) {
         do throws(SessionError) {
-            _ = makeFolders(folder)
-            let file = try WholeFile(folder + "/queue", replaces: true, mode: 0o600)
-            try file.write(Array(text.utf8))
-            // Without this, a power failure may leave an empty file.
-            fdatasync(file.descriptor)
-            try file.keep(replaces: true)
+            try body()
             hasComplained = false
         } catch {
             if !hasComplained { complain("\(error.message): the queue does not survive a restart") }

@@ -81,9 +81,7 @@ struct ThumbnailCache {
         guard let bytes = PNGText.adding(texts, to: picture) else {
             throw SessionError(.decodeFailed, "the worker made no picture")
         }
-        // If this fails, the write fails too, and reports the reason.
-        _ = makeFolders(path.split(separator: "/").dropLast().joined(separator: "/"))
-        try WholeFile.write(bytes, to: path)
+        try KeptFile(path, limit: Self.limit).write(bytes)
     }
 
     private static let homeless = SessionError(

@@ -36,8 +36,15 @@ enum OwnFile {
     /// Writes a new file next to the existing one, creating the folder if necessary, and replaces it by one `rename`.
     ///
     /// Returns the new file, open for appending; the caller must close it. On failure nil with errno, and the old file
-    /// is unchanged. `beforeRename`: called when the new file is complete but not yet in place.
-    static func replace(_ path: String, with bytes: [UInt8], beforeRename: () -> Void = {}) -> Int32? {
+    /// is unchanged. More than `limit` bytes, the limit of the reader, are not written (`EFBIG`). `beforeRename`: called
+    /// when the new file is complete but not yet in place.
+    static func replace(
+        _ path: String, with bytes: [UInt8], limit: Int, beforeRename: () -> Void = {}
+    ) -> Int32? {
+        guard bytes.count <= limit else {
+            errno = EFBIG
+            return nil
+        }
         let temporary = path + ".new"
         let folder = String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
         mkdir(folder, 0o700)
@@ -46,7 +53,7 @@ enum OwnFile {
         unlink(temporary)
         let file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_APPEND, 0o600)
         guard file >= 0 else { return nil }
-        if bytes.withUnsafeBytes({ append($0, to: file) }) {
+        if bytes.withUnsafeBytes({ append($0, to: file, size: 0, limit: limit) }) {
             beforeRename()
             if rename(temporary, path) == 0 { return file }
         }
@@ -58,8 +65,14 @@ enum OwnFile {
     }
 
     /// One `write`, so that concurrent readers see all of it or nothing; false, with errno, if only a part was
-    /// written.
-    static func append(_ bytes: UnsafeRawBufferPointer, to file: Int32) -> Bool {
+    /// written, or if the file would become larger than `limit`, the limit of the reader (`EFBIG`).
+    ///
+    /// - Parameter size: its present size.
+    static func append(_ bytes: UnsafeRawBufferPointer, to file: Int32, size: Int, limit: Int) -> Bool {
+        guard size + bytes.count <= limit else {
+            errno = EFBIG
+            return false
+        }
         let count = write(file, bytes.baseAddress, bytes.count)
         // A partial write means a full disk, or a file that may not grow; only the next write returns which.
         if count >= 0, count < bytes.count, write(file, bytes.baseAddress, bytes.count) >= 0 { errno = ENOSPC }

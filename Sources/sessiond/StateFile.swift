@@ -9,7 +9,7 @@ import State
 /// sessions end with the machine. A log that has grown is written again to a new file that replaces the old one by one
 /// `rename`. Any error causes one warning and the loss of the state, never of the service.
 final class StateFile {
-    /// A larger file is refused.
+    /// A larger file is neither read nor written.
     private static let maximumBytes = 64 << 20
 
     private let log: Logger
@@ -56,9 +56,9 @@ final class StateFile {
     /// Writes the complete state in a new file. The first signal of the record counts as sent, unless `isUntold`.
     func replace(with record: StateRecord, isUntold: Bool = false) {
         let bytes = StateLog.magic + StateLog.bytes(of: record) + (isUntold ? StateLog.bytes(ofTold: 0) : [])
-        guard let file = OwnFile.replace(path, with: bytes, beforeRename: { CrashPoint.pass("state-rename") }) else {
-            return fail()
-        }
+        let file = OwnFile.replace(
+            path, with: bytes, limit: StateFile.maximumBytes, beforeRename: { CrashPoint.pass("state-rename") })
+        guard let file else { return fail() }
         if descriptor >= 0 { close(descriptor) }
         descriptor = file
         size = bytes.count
@@ -72,11 +72,14 @@ final class StateFile {
     func noteTold(_ count: Int) { StateLog.bytes(ofTold: count).withUnsafeBytes { append($0) } }
 
     /// Whether it has grown enough to be written again.
-    var isLong: Bool { descriptor >= 0 && size > max(256 << 10, 8 * baseSize) }
+    var isLong: Bool {
+        let most = max(StateFile.maximumBytes / 2, baseSize + (1 << 20))
+        return descriptor >= 0 && size > min(max(256 << 10, 8 * baseSize), most)
+    }
 
     private func append(_ bytes: UnsafeRawBufferPointer) {
         guard descriptor >= 0 else { return }
-        guard OwnFile.append(bytes, to: descriptor) else {
+        guard OwnFile.append(bytes, to: descriptor, size: size, limit: StateFile.maximumBytes) else {
             let reason = errno
             // An incomplete state must not be used later.
             ftruncate(descriptor, 0)

@@ -84,9 +84,7 @@ final class StreamJournal {
     private func put(_ contents: StreamRecord, at path: String) -> Bool {
         guard !contents.isEmpty else { return unlink(path) == 0 || errno == ENOENT }
         let bytes = contents.bytes
-        // A longer file could not be read back.
-        if bytes.count > StreamJournal.maximumBytes { errno = EFBIG }
-        guard bytes.count <= StreamJournal.maximumBytes, let file = OwnFile.replace(path, with: bytes) else {
+        guard let file = OwnFile.replace(path, with: bytes, limit: StreamJournal.maximumBytes) else {
             let reason = String(cString: strerror(errno))
             warn(
                 path,

@@ -133,6 +133,12 @@ private let loud = -25.0
         #expect(music.call("Play") == "org.sessiond1.Error.CannotStartPlaying")
         let many = Value.strings(Array(repeating: a, count: 10_001))
         #expect(music.call("Append", [many]) == "org.sessiond1.Error.ResourceNotAvailable")
+        // 8 MiB of texts fit into a queue.
+        let long = Value.strings(Array(repeating: "file:///" + String(repeating: "x", count: 16_000), count: 200))
+        #expect(load(music, [a]) == nil)
+        for _ in 0..<2 { #expect(music.call("Append", [long]) == nil) }
+        #expect(music.call("Append", [long]) == "org.sessiond1.Error.ResourceNotAvailable")
+        #expect(load(music, [a]) == nil)
         #expect(load(music, [a], start: 1) == "org.sessiond1.Error.BadParameter")
     }
 
