@@ -17,7 +17,7 @@ let plugins: [(program: String, interfaces: [String], engines: [Target.Dependenc
     ("sessiond-assets", ["Assets"], ["FilmBackend", "Workers"]),
     (
         "sessiond-library", ["Library"],
-        ["MediaLibrary", "TagFormats", "Workers", "Installation", "Processes", "SessionBus"]
+        ["MediaLibrary", "TagFormats", "FileFormats", "Workers", "Installation", "Processes", "SessionBus"]
     ),
 ]
 

@@ -20,6 +20,24 @@ final class ArtworkCache {
     /// The number of files and bytes in the cache; nil: not counted yet.
     private var stock: (files: Int, bytes: Int)?
 
+    /// Why there is no cover.
+    enum Miss {
+        case none
+        /// Reading it failed.
+        case failed
+    }
+
+    /// The files without a cover, by the keys of their unscaled covers: reading a cover that cannot be read takes seconds.
+    private var misses: [String: Miss] = [:]
+    private static let missLimit = 10_000
+
+    func miss(_ path: [UInt8]) -> Miss? { misses[key(of: path, 0)] }
+
+    func remember(_ miss: Miss, of path: [UInt8]) {
+        if misses.count >= Self.missLimit { misses = [:] }
+        misses[key(of: path, 0)] = miss
+    }
+
     init() { folder = UserFolder.cache.path.map { $0 + "/sessiond/artwork" } }
 
     /// The key of a cover. It changes with the file, the content of the file, the image file in its folder, and the size.

@@ -447,6 +447,14 @@ final class LibraryPlugin: Plugin {
         else { throw Failure(SessionError(.notFound, "there is no item \(id)")) }
         let key = covers.key(of: path, size)
         if let known = covers.known(key) { return reply(.success(known.isEmpty ? "" : FileURI.uri(known))) }
+        func unreadable() -> Result<String, Failure> {
+            .failure(Failure(SessionError(.decodeFailed, "the cover of item \(id) cannot be read")))
+        }
+        switch covers.miss(path) {
+        case .none?: return reply(.success(""))
+        case .failed?: return reply(unreadable())
+        case nil: break
+        }
         guard coversAwaited[caller, default: 0] < Self.coverLimit else {
             throw .limitsExceeded("you wait for \(Self.coverLimit) covers; ask for others when some have come")
         }
@@ -460,6 +468,7 @@ final class LibraryPlugin: Plugin {
             switch result {
             case .success(let message):
                 guard let data = message.bytes("data"), let ending = message.text("ending") else {
+                    covers.remember(.none, of: path)
                     return reply(.success(""))
                 }
                 let isOriginal = message.flag("original") ?? false
@@ -468,8 +477,10 @@ final class LibraryPlugin: Plugin {
                     file.map { .success(FileURI.uri($0)) }
                         ?? .failure(
                             Failure(SessionError(.diskFull, "the cover cannot be written to \(covers.folder ?? "")"))))
-            case .failure:
-                reply(.failure(Failure(SessionError(.decodeFailed, "the cover of item \(id) cannot be read"))))
+            case .failure(let failure):
+                // If no worker can be started, the next request tries again.
+                if failure != .notStarted { covers.remember(.failed, of: path) }
+                reply(unreadable())
             }
         }
     }

@@ -1,3 +1,4 @@
+import FileFormats
 import Glibc
 import MediaLibrary
 import TagFormats
@@ -81,8 +82,11 @@ final class LibraryWorker {
             }
         }
         guard let found, let type = Pixbuf.ending(found) else { return WorkerMessage("done") }
+        let header = PictureHeader.size(found)
+        // Every program that shows it would decode it.
+        if let header, PictureHeader.isTooLarge(header) { return WorkerMessage("done") }
         let size = Int(request.whole("size") ?? 0)
-        if size > 0, let scaled = Pixbuf.scaled(found, to: size) {
+        if size > 0, header != nil, let scaled = Pixbuf.scaled(found, to: size) {
             return WorkerMessage("done", ["data": .bytes(scaled.data), "ending": .text(scaled.ending)])
         }
         return WorkerMessage("done", ["data": .bytes(found), "ending": .text(type), "original": .flag(true)])

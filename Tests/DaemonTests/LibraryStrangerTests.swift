@@ -171,6 +171,49 @@ import Testing
         }
     }
 
+    /// A file of 1.6 MB with a picture of 23,000 x 23,000 pixels, which takes seconds and 800 MB to decode.
+    @Test func coverWithTooManyPixels_isNoCoverAndCostsNothing() throws {
+        let stage = try LibraryStage { stage in
+            try stage.song("a.mp3")
+            try stage.song("b/b.mp3")
+            try Child.run(
+                "python3",
+                [
+                    "-c",
+                    """
+                    import struct, sys, zlib
+                    def chunk(kind, data):
+                        return struct.pack('>I', len(data)) + kind + data + struct.pack('>I', zlib.crc32(kind + data))
+                    side = 23000
+                    packer = zlib.compressobj(9)
+                    row = bytes(1 + 3 * side)
+                    data = b''.join(packer.compress(row) for _ in range(side)) + packer.flush()
+                    open(sys.argv[1], 'wb').write(b'\\x89PNG\\r\\n\\x1a\\n'
+                        + chunk(b'IHDR', struct.pack('>IIBBBBB', side, side, 8, 2, 0, 0, 0)) + chunk(b'IDAT', data)
+                        + chunk(b'IEND', b''))
+                    """, stage.music + "/cover.png",
+                ])
+            // It states a size and has no picture: it is tried once.
+            let head: [UInt8] =
+                [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13] + Array("IHDR".utf8)
+                + [0, 0, 2, 0, 0, 0, 2, 0, 8, 2, 0, 0, 0]
+            try Data(head).write(to: URL(fileURLWithPath: stage.music + "/b/cover.png"))
+        }
+        let id = try stage.id("a.mp3")
+        let workers = stage.workers
+        let clock = ContinuousClock()
+        let begin = clock.now
+        for size: UInt32 in [0, 100, 200, 300, 400, 600] {
+            #expect(try stage.call("Artwork", [.uint64(id), .uint32(size)]) == [.string("")])
+        }
+        #expect(clock.now - begin < .seconds(3))
+        #expect(stage.workers == workers || workers.isEmpty)
+        // A request that is answered from memory needs no worker.
+        for worker in stage.workers { kill(worker, SIGSTOP) }
+        #expect(try stage.call("Artwork", [.uint64(id), .uint32(800)]) == [.string("")])
+        for worker in stage.workers { kill(worker, SIGCONT) }
+    }
+
     @Test func thousandsOfCovers_areRefusedAtTheLimitAndDelayNoOther() throws {
         let stage = try LibraryStage { stage in try stage.song("a.mp3") }
         let id = try stage.id("a.mp3")

@@ -1,4 +1,5 @@
 import CFilms
+import FileFormats
 import Glibc
 import PluginAPI
 
@@ -52,6 +53,9 @@ final class PictureMaker {
     static func encode(cover: OpaquePointer, _ shape: Shape) throws(FilmError) -> [UInt8] {
         guard let caps = gst_sample_get_caps(cover) else {
             throw FilmError(.decodeFailed, "a picture without a format")
+        }
+        if let size = PictureHeader.size(try bytes(of: cover)), PictureHeader.isTooLarge(size) {
+            throw FilmError(.decodeFailed, "its cover has \(size.width) x \(size.height) pixels, which is too much")
         }
         let pipeline = try FilmPipeline(
             "appsrc name=source ! decodebin ! videoconvert ! video/x-raw,format=RGBA"
