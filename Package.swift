@@ -79,6 +79,8 @@ let package = Package(
         // C libraries.
         system("CDBus", pkgConfig: "dbus-1", apt: "libdbus-1-dev"),
         .systemLibrary(name: "CLinux"),
+        // Starts untrusted programs, and takes rights away from processes that read untrusted files.
+        .target(name: "CIsolation"),
         system("CPulse", pkgConfig: "libpulse", apt: "libpulse-dev"),
         system("CGStreamer", pkgConfig: "gstreamer-1.0", apt: "libgstreamer1.0-dev"),
         system("CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
@@ -104,11 +106,11 @@ let package = Package(
         // The event loop and D-Bus.
         room("EventLoop", ["CLinux", "CPulse"], fast),
         // Starts programs and reports how they end.
-        room("Processes", ["CLinux"]),
+        room("Processes", ["CLinux", "CIsolation"]),
         // Decides when a plugin is started and ended.
         room("Supervision", ["Processes"]),
         // Processes that open files of strangers.
-        room("Workers", ["Processes", "EventLoop", "CLinux"]),
+        room("Workers", ["Processes", "EventLoop", "CLinux", "CIsolation"]),
         room("DBus", ["CDBus", "EventLoop"], fast),
         room(
             "SessionBus", ["DBus", "EventLoop", "PluginAPI"], embedding: served, exclude: played + foreign,
@@ -161,7 +163,7 @@ let package = Package(
             "sessionctl",
             [
                 "SessionKit", "MediaValues", "SessionBus", "SessionManager", "Installation", "PulseBackend",
-                "Scenario", "DBus", "EventLoop", "Processes", "PluginAPI",
+                "Scenario", "DBus", "EventLoop", "Processes", "PluginAPI", "Workers",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
 
@@ -232,7 +234,7 @@ let package = Package(
         tests("UploadingTests", ["Uploading", "PluginAPI", "ReferenceModel"]),
         tests("TagFormatsTests", ["TagFormats", "ReferenceModel", "TestSupport"]),
         tests("MediaLibraryTests", ["MediaLibrary", "TagFormats", "ReferenceModel", "TestSupport"], fast),
-        tests("WorkersTests", ["Workers", "EventLoop", "TestSupport", "ReferenceModel"]),
+        tests("WorkersTests", ["Workers", "CIsolation", "EventLoop", "TestSupport", "ReferenceModel"]),
         tests(
             "FilmTests",
             [

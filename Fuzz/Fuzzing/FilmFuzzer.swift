@@ -33,6 +33,13 @@ public final class FilmFuzzer {
     private var dice: Dice
     private var report = Report()
 
+    /// The fuzzer does not link the worker, and checks no limits of its answers.
+    private static let answers = AnswerLimits(
+        Dictionary(
+            uniqueKeysWithValues: ["alive", "image", "progress", "done", "failed"].map {
+                ($0, MessageLimit(fields: 1 << 16, text: 16 << 20, data: 64 << 20))
+            }))
+
     /// - Parameters:
     ///   - program: what is run as a worker, with `--worker`.
     ///   - films: whole files.
@@ -41,7 +48,7 @@ public final class FilmFuzzer {
         program: String, films: [(name: String, bytes: [UInt8])], folder: String, seed: UInt64, on loop: EventLoop
     ) {
         (self.films, self.folder, self.loop) = (films, folder, loop)
-        workers = Workers(program, ["--worker"], WorkerPool.Limits(workers: 2), on: loop)
+        workers = Workers(program, ["--worker"], WorkerPool.Limits(workers: 2), Self.answers, on: loop) { print($0) }
         dice = Dice(seed: seed)
     }
 

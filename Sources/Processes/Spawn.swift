@@ -1,3 +1,4 @@
+import CIsolation
 import CLinux
 import Glibc
 
@@ -54,25 +55,33 @@ public enum Spawn {
         return process
     }
 
-    /// Starts an untrusted program in a new process group: with the environment and standard streams of this process,
+    /// Starts an untrusted program in a new session: with the environment of this process, without a controlling terminal,
     /// without any capability, without a way to get more privileges (`PR_SET_NO_NEW_PRIVS`), and with limits.
     ///
-    /// - Parameter openFiles: its limits of open files; nil: those of this process.
+    /// - Parameters:
+    ///   - openFiles: its limits of open files; nil: those of this process.
+    ///   - output: becomes its standard output and error, and its standard input is empty; nil: it has the streams of this
+    ///     process.
+    ///   - isApart: whether it gets user and process namespaces of its own, where the kernel allows it. All processes that
+    ///     it starts end with it, and it cannot name any other.
     public static func startConfined(
-        _ program: String, _ arguments: [String], environment: [String: String] = [:], openFiles: OpenFiles?
+        _ program: String, _ arguments: [String], environment: [String: String] = [:], openFiles: OpenFiles?,
+        output: Int32? = nil, isApart: Bool = false
     ) throws(SpawnFailure) -> Int32 {
         let words = ([program] + arguments).map { strdup($0) } + [nil]
         defer { for word in words { free(word) } }
         let own = environment.map { strdup("\($0)=\($1)") }
         defer { for variable in own { free(variable) } }
-        var confinement = shim_confinement()
-        confinement.memory = largestMemory
+        var start = isolation_start()
+        start.memory = largestMemory
+        start.output = output ?? -1
+        start.has_namespaces = isApart ? 1 : 0
         if let openFiles {
-            confinement.files = openFiles.limits
+            start.files = openFiles.limits
         } else {
-            getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &confinement.files)
+            getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &start.files)
         }
-        let process = shim_start_confined(program, words, inherited(but: environment.keys) + own + [nil], &confinement)
+        let process = isolation_start_program(program, words, inherited(but: environment.keys) + own + [nil], &start)
         guard process > 0 else { throw SpawnFailure(errorNumber: errno) }
         return process
     }

@@ -32,11 +32,67 @@ public struct WorkerMessage: Sendable, Hashable {
     }
 }
 
+/// The most that a message of one name may have. A worker that sends more is killed: reading it would delay everybody
+/// whom the plugin serves.
+public struct MessageLimit: Sendable, Hashable {
+    /// The number of fields, including those of messages in it, and of these messages.
+    public var fields: Int
+    /// The bytes of all texts and names.
+    public var text: Int
+    /// The bytes of all fields of bytes.
+    public var data: Int
+
+    public init(fields: Int, text: Int = 1_024, data: Int = 0) {
+        (self.fields, self.text, self.data) = (fields, text, data)
+    }
+
+    /// The bytes of the largest message: each field has a name, a type and a length or a number.
+    var frame: Int { 16 + 32 * fields + text + data }
+
+    /// A request of the plugin, which is trusted.
+    static let request = MessageLimit(fields: 1 << 20, text: 32 << 20, data: 32 << 20)
+}
+
+/// The limits of the answers of a worker, by the names of the messages. A message of another name is a violation.
+public struct AnswerLimits: Sendable {
+    private let limits: [String: MessageLimit]
+
+    /// `ready` is always allowed.
+    public init(_ limits: [String: MessageLimit]) {
+        self.limits = limits.merging(["ready": MessageLimit(fields: 0)]) { $1 }
+    }
+
+    public subscript(name: String) -> MessageLimit? { limits[name] }
+}
+
+extension WorkerMessage {
+    /// Whether it is within the limit.
+    public func fits(_ limit: MessageLimit) -> Bool {
+        var sizes = (fields: 0, text: 0, data: 0)
+        count(&sizes)
+        return sizes.fields <= limit.fields && sizes.text <= limit.text && sizes.data <= limit.data
+    }
+
+    private func count(_ sizes: inout (fields: Int, text: Int, data: Int)) {
+        sizes.text += name.utf8.count
+        for (key, field) in fields {
+            sizes.fields += 1
+            sizes.text += key.utf8.count
+            switch field {
+            case .flag, .whole, .number: break
+            case .text(let text): sizes.text += text.utf8.count
+            case .bytes(let bytes): sizes.data += bytes.count
+            case .list(let messages):
+                sizes.fields += messages.count
+                for message in messages { message.count(&sizes) }
+            }
+        }
+    }
+}
+
 // MARK: Bytes
 
 extension WorkerMessage {
-    /// The largest message in bytes: a picture of the largest size.
-    static let limit = 64 << 20
     /// The largest depth of messages in messages.
     private static let depthLimit = 4
 
@@ -88,18 +144,20 @@ extension WorkerMessage {
         bytes += text.utf8
     }
 
-    /// Decodes the bytes of one message, without their count; nil if they are not exactly one message.
-    init?(_ bytes: ArraySlice<UInt8>) {
-        var reader = Reader(rest: bytes)
+    /// Decodes the bytes of one message, without their count; nil if they are not exactly one message within the limit.
+    init?(_ bytes: ArraySlice<UInt8>, _ limit: MessageLimit) {
+        var reader = Reader(rest: bytes, left: limit)
         guard let message = reader.message(depth: 0), reader.rest.isEmpty else { return nil }
         self = message
     }
 
     private struct Reader {
         var rest: ArraySlice<UInt8>
+        /// What may still come.
+        var left: MessageLimit
 
         mutating func message(depth: Int) -> WorkerMessage? {
-            guard depth <= WorkerMessage.depthLimit, let name = text(), let count = count() else { return nil }
+            guard depth <= WorkerMessage.depthLimit, let name = text(), let count = elements() else { return nil }
             var message = WorkerMessage(name)
             for _ in 0..<count {
                 guard let key = text(), let field = field(depth) else { return nil }
@@ -114,9 +172,11 @@ extension WorkerMessage {
             case 1: return number().map { .whole(Int64(bitPattern: $0)) }
             case 2: return number().map { .number(Double(bitPattern: $0)) }
             case 3: return text().map { .text($0) }
-            case 4: return count().flatMap { content($0) }.map { .bytes(Array($0)) }
+            case 4:
+                guard let count = count(), take(count, of: \.data) else { return nil }
+                return content(count).map { .bytes(Array($0)) }
             case 5:
-                guard let count = count() else { return nil }
+                guard let count = elements() else { return nil }
                 var messages: [WorkerMessage] = []
                 for _ in 0..<count {
                     guard let message = message(depth: depth + 1) else { return nil }
@@ -138,8 +198,18 @@ extension WorkerMessage {
             return count
         }
 
+        private mutating func elements() -> Int? { count().flatMap { take($0, of: \.fields) ? $0 : nil } }
+
+        /// False if that is more than may still come.
+        private mutating func take(_ count: Int, of part: WritableKeyPath<MessageLimit, Int>) -> Bool {
+            guard count <= left[keyPath: part] else { return false }
+            left[keyPath: part] -= count
+            return true
+        }
+
         private mutating func text() -> String? {
-            count().flatMap { content($0) }.map { String(decoding: $0, as: UTF8.self) }
+            guard let count = count(), take(count, of: \.text) else { return nil }
+            return content(count).map { String(decoding: $0, as: UTF8.self) }
         }
 
         private mutating func content(_ count: Int) -> ArraySlice<UInt8>? {
@@ -151,22 +221,48 @@ extension WorkerMessage {
 }
 
 /// Splits a stream of bytes into messages.
+///
+/// The name of a message is known before most of its bytes have come, so a message that is too large is refused at
+/// once.
 struct FrameReader {
+    /// The longest name in bytes.
+    private static let nameLimit = 32
+
+    /// The limit of the messages of a name; nil: there is no such message.
+    private let limit: (String) -> MessageLimit?
     private var bytes: [UInt8] = []
+    /// The bytes at the beginning that belong to messages which were read.
+    private var begin = 0
 
     /// The stream is damaged: no message can follow.
     struct Damage: Error {}
 
-    mutating func append(_ more: some Sequence<UInt8>) { bytes.append(contentsOf: more) }
+    init(_ limit: @escaping (String) -> MessageLimit?) { self.limit = limit }
+
+    mutating func append(_ more: some Sequence<UInt8>) {
+        bytes.removeSubrange(..<begin)
+        begin = 0
+        bytes.append(contentsOf: more)
+    }
 
     /// The next complete message; nil: more bytes are needed.
     mutating func next() throws(Damage) -> WorkerMessage? {
-        guard bytes.count >= 4 else { return nil }
-        let count = bytes[..<4].reversed().reduce(0) { $0 << 8 | Int($1) }
-        guard count <= WorkerMessage.limit else { throw Damage() }
-        guard bytes.count >= 4 + count else { return nil }
-        guard let message = WorkerMessage(bytes[4..<(4 + count)]) else { throw Damage() }
-        bytes.removeSubrange(..<(4 + count))
+        let rest = bytes[begin...]
+        guard rest.count >= 12 else { return nil }
+        let count = Self.number(rest.prefix(4))
+        let name = Self.number(rest.dropFirst(4).prefix(8))
+        guard name <= Self.nameLimit else { throw Damage() }
+        guard rest.count >= 12 + name else { return nil }
+        guard let limit = limit(String(decoding: rest.dropFirst(12).prefix(name), as: UTF8.self)), count <= limit.frame
+        else { throw Damage() }
+        guard rest.count >= 4 + count else { return nil }
+        guard let message = WorkerMessage(rest.dropFirst(4).prefix(count), limit) else { throw Damage() }
+        begin += 4 + count
         return message
+    }
+
+    /// Numbers that are too large become the largest.
+    private static func number(_ bytes: ArraySlice<UInt8>) -> Int {
+        Int(clamping: bytes.reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
     }
 }

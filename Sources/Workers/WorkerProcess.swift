@@ -1,3 +1,4 @@
+import CIsolation
 import CLinux
 import EventLoop
 import Glibc
@@ -9,31 +10,65 @@ public final class WorkerProcess {
     private static let largestMemory: UInt64 = 2 << 30
 
     private let socket: Int32
-    private var reader = FrameReader()
+    private let answers: AnswerLimits
+    private var reader = FrameReader { _ in .request }
     private var descriptors: [Int32] = []
 
     /// Must be the first call of the program. The process ends with its parent, and has the lowest priority.
-    /// - Parameter socket: the last argument of the program.
-    public init(socket: Int32) {
-        self.socket = socket
+    /// - Parameters:
+    ///   - socket: the last argument of the program.
+    ///   - answers: the limits that the plugin checks.
+    public init(socket: Int32, _ answers: AnswerLimits) {
+        (self.socket, self.answers) = (socket, answers)
         ParentProcess.endWithIt(signal: SIGKILL)
         _ = fcntl(socket, F_SETFD, FD_CLOEXEC)
         // Exceeding a file size limit must fail the task, and not end this process.
         signal(SIGXFSZ, SIG_IGN)
+        // The plugin stops reading what a worker prints when it is too much.
+        signal(SIGPIPE, SIG_IGN)
         nice(10)
     }
 
     /// Limits the memory of the process and disables core dumps. To be called after all libraries are loaded: a library
     /// that does not fit into the memory would look damaged.
-    public func limit() { shim_limit_worker(rlim_t(Self.largestMemory)) }
+    public func limit() { isolation_limit(rlim_t(Self.largestMemory)) }
 
-    /// Isolates the process. Afterwards it cannot open a connection, start a program or send a signal. Where the kernel
-    /// allows it, it also cannot inspect other processes (Landlock), and can write only to the files that it gets
-    /// (`unshare`).
+    /// The parts of the isolation.
+    public struct Isolation: OptionSet, Sendable {
+        public let rawValue: Int32
+        public init(rawValue: Int32) { self.rawValue = rawValue }
+
+        /// The process can write only to the files that it gets, and has no network (namespaces).
+        public static let namespaces = Isolation(rawValue: Int32(isolation_namespaces.rawValue))
+        /// It can use only the system calls of a table (seccomp): none that reaches another process, opens a connection
+        /// or a file for writing, or starts a program.
+        public static let calls = Isolation(rawValue: Int32(isolation_calls.rawValue))
+        /// It cannot write to the file system or inspect other processes (Landlock).
+        public static let files = Isolation(rawValue: Int32(isolation_files.rawValue))
+    }
+
+    /// Isolates the process, for the rest of its life.
     ///
     /// Must be called before another thread exists, and after all code that writes its own files.
-    /// - Returns: whether the kernel allows it. Then no file can be opened for writing any more.
-    @discardableResult public static func isolate() -> Bool { shim_isolate() & (1 | 4) != 0 }
+    /// - Returns: the parts that the kernel supports and allows.
+    @discardableResult public static func isolate() -> Isolation { Isolation(rawValue: isolation_isolate()) }
+
+    /// The parts that a process of this user would have; tried in a child.
+    public static func probe() -> Isolation { Isolation(rawValue: isolation_probe()) }
+
+    /// Forks, for work on one untrusted file. The child is in a new session without a controlling terminal, in user and
+    /// process namespaces of its own where the kernel allows it, and is killed when this process ends. This process waits
+    /// for it, and ends with its code.
+    ///
+    /// Must be called before another thread exists.
+    /// - Returns: in the child; in this process, only if it could not fork.
+    public static func continueInChild() {
+        let child = isolation_fork()
+        guard child > 0 else { return }
+        var status: Int32 = 0
+        while waitpid(child, &status, 0) < 0, errno == EINTR {}
+        _exit(status & 0x7F == 0 ? status >> 8 & 0xFF : 1)
+    }
 
     /// Reports that it is ready, and does tasks until the parent closes the socket.
     ///
@@ -43,10 +78,14 @@ public final class WorkerProcess {
         while let request = next() {
             let own = descriptors
             descriptors = []
-            send(perform(request, own))
+            let answer = perform(request, own)
+            send(fits(answer) ? answer : WorkerMessage("failed", ["message": .text("the file states too much")]))
             for descriptor in own { close(descriptor) }
         }
     }
+
+    /// Whether the plugin accepts the message.
+    public func fits(_ message: WorkerMessage) -> Bool { answers[message.name].map(message.fits) ?? false }
 
     /// Sends a part of an answer. Ends the process if the parent has closed the socket.
     public func send(_ message: WorkerMessage) {

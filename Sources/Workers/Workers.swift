@@ -1,4 +1,3 @@
-import CLinux
 public import EventLoop
 import Glibc
 import Processes
@@ -32,20 +31,30 @@ public final class Workers {
     private let loop: EventLoop
     private let program: String
     private let arguments: [String]
+    private let answers: AnswerLimits
     private var pool: WorkerPool
-    private var lines: [UInt64: Line] = [:]
+    private var lines: [UInt64: WorkerLine] = [:]
     /// Killed processes that have not ended yet.
     private var dying: [Int32: ProcessWatch] = [:]
     private var requests: [UInt64: Request] = [:]
     private var tasks: [UInt64: UInt64] = [:]
     private var lastTask: UInt64 = 0
+    private let log: (String) -> Void
+    private var lineBudget = LineBudget()
     private lazy var timer = Timer(on: loop) { [unowned self] in take(.timePassed) }
 
     /// - Parameters:
     ///   - program: its path; it is not searched in PATH.
     ///   - arguments: the arguments before the number of the socket.
-    public init(_ program: String, _ arguments: [String], _ limits: WorkerPool.Limits, on loop: EventLoop) {
-        (self.loop, self.program, self.arguments) = (loop, program, arguments)
+    ///   - answers: the limits of the answers. A worker that sends another message, or a larger one, is killed.
+    ///   - log: called with each line that a worker prints; it must escape the text. Long lines are cut, and lines beyond
+    ///     a number left out.
+    public init(
+        _ program: String, _ arguments: [String], _ limits: WorkerPool.Limits, _ answers: AnswerLimits,
+        on loop: EventLoop, log: @escaping (String) -> Void
+    ) {
+        (self.loop, self.program, self.arguments, self.log) = (loop, program, arguments, log)
+        self.answers = answers
         pool = WorkerPool(limits)
         // Writing to a worker that has ended must not end this process.
         signal(SIGPIPE, SIG_IGN)
@@ -122,11 +131,12 @@ public final class Workers {
     }
 
     private func start(_ worker: UInt64) {
-        guard let line = Line(program, arguments, on: loop) else {
+        guard let line = WorkerLine(program, arguments, answers, on: loop) else {
             return loop.later { [weak self] in self?.take(.notStarted(worker: worker)) }
         }
         line.onMessage = { [weak self] in self?.heard($0, from: worker) }
         line.onEnd = { [weak self] in self?.take(.ended(worker: worker)) }
+        line.onLine = { [weak self] in self?.printed($0, by: worker) }
         lines[worker] = line
     }
 
@@ -162,6 +172,10 @@ public final class Workers {
         }
     }
 
+    private func printed(_ line: String, by worker: UInt64) {
+        if lineBudget.admits(at: MonotonicClock.now()) { log("worker \(worker): \(line)") }
+    }
+
     private func end(_ task: UInt64, _ result: Result<WorkerMessage, Failure>) {
         requests.removeValue(forKey: task)?.onEnd(result)
     }
@@ -175,94 +189,5 @@ extension Workers.Failure {
         case .workerEnded: self = .ended
         case .noWorker: self = .notStarted
         }
-    }
-}
-
-/// The process of a worker, and the socket to it.
-private final class Line {
-    var onMessage: (WorkerMessage) -> Void = { _ in }
-    /// Called when the process or the connection ends; at most once.
-    var onEnd: () -> Void = {}
-
-    let process: Int32
-    private let socket: Int32
-    private var watch: IOWatch?
-    private var reader = FrameReader()
-    private var outgoing: [UInt8] = []
-    private var isOver = false
-
-    /// Nil if the process could not be started.
-    init?(_ program: String, _ arguments: [String], on loop: EventLoop) {
-        var ends: [Int32] = [-1, -1]
-        let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
-        guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else { return nil }
-        defer { close(ends[1]) }
-        // The child inherits this descriptor. No other program can be started before it is closed again, because one
-        // thread starts them all.
-        _ = fcntl(ends[1], F_SETFD, 0)
-        _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
-        guard let process = try? Spawn.startConfined(program, arguments + [String(ends[1])], openFiles: nil) else {
-            close(ends[0])
-            return nil
-        }
-        (self.process, socket) = (process, ends[0])
-        watch = IOWatch(on: loop, descriptor: socket, events: .readable) { [unowned self] in ready($0) }
-    }
-
-    deinit {
-        watch = nil
-        close(socket)
-    }
-
-    func signal(_ number: Int32) { Glibc.kill(-process, number) }
-
-    /// Kills the process and all processes that it has started.
-    func kill() {
-        isOver = true
-        watch = nil
-        signal(SIGKILL)
-    }
-
-    func send(_ message: WorkerMessage, _ descriptors: [Int32]) {
-        let frame = message.frame
-        var sent = 0
-        if outgoing.isEmpty {
-            sent = max(0, shim_send_with_descriptors(socket, frame, frame.count, descriptors, Int32(descriptors.count)))
-        }
-        outgoing += frame[sent...]
-        if !outgoing.isEmpty { watch?.events = [.readable, .writable] }
-    }
-
-    private func ready(_ events: IOWatch.Events) {
-        if events.contains(.writable) { write() }
-        if events.contains(.readable) { read() } else if !events.isDisjoint(with: [.hangUp, .error]) { end() }
-    }
-
-    private func write() {
-        let count = Glibc.send(socket, outgoing, outgoing.count, Int32(MSG_NOSIGNAL))
-        if count > 0 { outgoing.removeFirst(count) }
-        if outgoing.isEmpty { watch?.events = .readable }
-    }
-
-    private func read() {
-        var chunk = [UInt8](repeating: 0, count: 262_144)
-        let count = recv(socket, &chunk, chunk.count, 0)
-        guard count > 0 else {
-            if count == 0 || errno != EAGAIN && errno != EINTR { end() }
-            return
-        }
-        reader.append(chunk[..<count])
-        do throws(FrameReader.Damage) {
-            while !isOver, let message = try reader.next() { onMessage(message) }
-        } catch {
-            end()
-        }
-    }
-
-    private func end() {
-        guard !isOver else { return }
-        isOver = true
-        watch = nil
-        onEnd()
     }
 }

@@ -7,6 +7,7 @@ import MediaValues
 import PluginAPI
 import PulseBackend
 import SessionBus
+import Workers
 
 /// `sessionctl doctor`.
 ///
@@ -62,6 +63,7 @@ private final class Examination {
         lookAtSettings()
         lookAtServer()
         lookAtPlugins()
+        lookAtWorkers()
         lookAtCalls()
         lookAtState()
         lookAtRecordingFolder()
@@ -390,6 +392,39 @@ private final class Examination {
         }
         if !working.isEmpty { diagnosis.add("plugins", .ok, Wording.list(working)) }
     }
+
+    /// How far the processes that read untrusted films and music are isolated. Tried in a child of this program, so it
+    /// holds for this user.
+    private func lookAtWorkers() {
+        let parts = WorkerProcess.probe()
+        guard parts.contains(.calls) else {
+            return diagnosis.add(
+                "workers", .warning,
+                "the kernel has no seccomp filter: a film or a cover that attacks its decoder has the rights of this user",
+                remedy: "install a kernel with CONFIG_SECCOMP_FILTER")
+        }
+        let always = "the processes that read films and music start no program, open no connection and reach no process"
+        if parts.contains(.namespaces) {
+            diagnosis.add("workers", .ok, always + ", and see no network")
+        } else if isSystem {
+            diagnosis.add("workers", .ok, always)
+        } else {
+            diagnosis.add(
+                "workers", .warning,
+                always + "; but they have no namespaces of their own, because this user may have none",
+                remedy: Self.namespaceSwitches.first { access("/proc/sys/" + $0.path, F_OK) == 0 }?.command)
+        }
+    }
+
+    /// The settings of kernels that refuse namespaces to ordinary users.
+    private static let namespaceSwitches = [
+        (
+            path: "kernel/apparmor_restrict_unprivileged_userns",
+            command: "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
+        ),
+        (path: "kernel/unprivileged_userns_clone", command: "sysctl -w kernel.unprivileged_userns_clone=1"),
+        (path: "user/max_user_namespaces", command: "sysctl -w user.max_user_namespaces=10000"),
+    ]
 
     private func lookAtCalls() {
         let adoption = settings.adoption

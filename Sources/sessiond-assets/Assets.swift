@@ -9,7 +9,9 @@ import Workers
 /// Starts the plugin, with the file to check if there is one.
 func serveAssets(_ host: PluginHost, _ arguments: PluginArguments) throws(Failure) -> any Plugin {
     let limits = WorkerPool.Limits(workers: sysconf(Int32(_SC_NPROCESSORS_ONLN)))
-    let workers = Workers("/proc/self/exe", ["--worker"], limits, on: host.loop)
+    let workers = Workers("/proc/self/exe", ["--worker"], limits, FilmWorker.answers, on: host.loop) { [unowned host] in
+        host.complain($0)
+    }
     let assets = AssetsPlugin(workers, md5: Digest.md5, on: host.connection, host.loop)
     assets.inhibitor = Inhibitor(
         "sleep", .block, who: "sessiond", why: "A film is being written", on: SystemBus(on: host.loop))

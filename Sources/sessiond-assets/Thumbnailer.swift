@@ -2,11 +2,12 @@ import FilmBackend
 import Glibc
 import MediaValues
 import PluginAPI
+import Workers
 
 /// `sessiond-thumbnailer`: makes thumbnails for file managers (`/usr/share/thumbnailers`). It needs no bus and no
 /// daemon, because some file managers run it in a sandbox.
 enum Thumbnailer {
-    /// The kernel ends the process after this many seconds.
+    /// The kernel ends the process, and so its child, after this many seconds.
     private static let patience: UInt32 = 20
     private static let usage = """
         Usage: sessiond-thumbnailer FILE|URI OUTPUT [SIZE]
@@ -33,6 +34,7 @@ enum Thumbnailer {
         let output = open(words[1], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         guard output >= 0 else { fail("'\(words[1])' cannot be written: \(String(cString: strerror(errno)))", 1) }
         alarm(patience)
+        WorkerProcess.continueInChild()
         switch FilmWorker.thumbnail(path: bytes, side: side) {
         case .failure(let error): fail("'\(words[0])': \(error.reason)", 1)
         case .success(let picture):

@@ -12,6 +12,10 @@ final class FolderWalk {
     /// The number of files in one message.
     private static let chunk = 1_000
     private static let depthLimit = 48
+    /// The bytes of the names of all folders in one folder.
+    static let nameLimit = 4 << 20
+    /// The number of folders in one folder.
+    static let folderLimit = 100_000
 
     private let process: WorkerProcess
     private let start: [UInt8]
@@ -123,6 +127,10 @@ final class FolderWalk {
             }
             // A part of a listing would remove the rest.
             if errno != 0 { return report("closed", path, String(cString: strerror(errno))) }
+        }
+        let names = found.map(\.name) + unknown
+        guard names.count <= Self.folderLimit, names.reduce(0, { $0 + 2 * ($1.count + 1) }) <= Self.nameLimit else {
+            return report("closed", path, "it has too many folders")
         }
         files.sort { $0.name.lexicographicallyPrecedes($1.name) }
         found.sort { $0.name.lexicographicallyPrecedes($1.name) }

@@ -57,7 +57,7 @@ final class LibraryPlugin: Plugin {
         self.host = host
         loop = host.loop
         workerCount = max(2, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
-        workers = Self.workers(workerCount, host.loop)
+        workers = Self.workers(workerCount, host)
         watcher = FolderWatcher(on: host.loop, interval: Self.settings(host).library.interval)
         callers = FreeCallers(on: host.connection)
         store = try LibraryPlugin.open()
@@ -330,8 +330,10 @@ final class LibraryPlugin: Plugin {
         (try? SettingsFiles(isSystem: host.bus.isSystem).read()) ?? Settings()
     }
 
-    private static func workers(_ count: Int, _ loop: EventLoop) -> Workers {
-        Workers("/proc/self/exe", ["--worker"], WorkerPool.Limits(workers: count), on: loop)
+    private static func workers(_ count: Int, _ host: PluginHost) -> Workers {
+        Workers(
+            "/proc/self/exe", ["--worker"], WorkerPool.Limits(workers: count), LibraryWorker.answers, on: host.loop
+        ) { [unowned host] in host.complain($0) }
     }
 
     /// A worker keeps the mounts that existed when it was started. So it would still see a file system that was
@@ -353,7 +355,7 @@ final class LibraryPlugin: Plugin {
 
     private func renewWorkers() {
         mounts = MountWatch.mounts
-        workers = Self.workers(workerCount, loop)
+        workers = Self.workers(workerCount, host)
     }
 
     /// Scans folders that have changed.

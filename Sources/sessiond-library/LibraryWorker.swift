@@ -9,8 +9,22 @@ import Workers
 final class LibraryWorker {
     private let process: WorkerProcess
 
+    /// The most that a worker answers. A path has at most 4,096 bytes.
+    static let answers = AnswerLimits([
+        "folder": MessageLimit(fields: 16, data: FolderWalk.nameLimit + (1 << 20)),
+        "gone": MessageLimit(fields: 2, text: 4_096, data: 8_192),
+        "lost": MessageLimit(fields: 2, text: 4_096, data: 8_192),
+        "closed": MessageLimit(fields: 2, text: 4_096, data: 8_192),
+        "full": MessageLimit(fields: 1, data: 8_192),
+        "tag": MessageLimit(fields: 32, text: 2 << 20),
+        "list": MessageLimit(fields: 20_016, data: ListFile.sizeLimit + (1 << 20)),
+        "bad": MessageLimit(fields: 2, text: 4_096),
+        "done": MessageLimit(fields: 3, data: 64 << 20),
+        "failed": MessageLimit(fields: 1, text: 4_096),
+    ])
+
     static func main(socket: Int32) -> Never {
-        let process = WorkerProcess(socket: socket)
+        let process = WorkerProcess(socket: socket, answers)
         process.limit()
         WorkerProcess.isolate()
         let worker = LibraryWorker(process)
@@ -24,7 +38,10 @@ final class LibraryWorker {
         switch request.name {
         case "walk": return FolderWalk(process, request).run()
         case "tags":
-            for file in request.list("files") ?? [] { process.send(read(file)) }
+            for file in request.list("files") ?? [] {
+                let answer = read(file)
+                process.send(process.fits(answer) ? answer : Self.bad(file, "it states too much"))
+            }
             return WorkerMessage("done")
         case "art": return picture(request)
         default: return WorkerMessage("failed")
@@ -36,9 +53,7 @@ final class LibraryWorker {
     private func read(_ file: WorkerMessage) -> WorkerMessage {
         let path = file.bytes("path") ?? []
         let id = WorkerMessage.Field.whole(file.whole("id") ?? 0)
-        func failed(_ reason: String) -> WorkerMessage {
-            WorkerMessage("bad", ["id": id, "reason": .text(reason)])
-        }
+        func failed(_ reason: String) -> WorkerMessage { Self.bad(file, reason) }
         guard let open = OpenFile(path) else { return failed(String(cString: strerror(errno))) }
         guard open.isRegular else { return failed("it is not a regular file") }
         let fingerprint = WorkerMessage.Field.whole(Int64(bitPattern: open.fingerprint))
@@ -59,6 +74,10 @@ final class LibraryWorker {
         message.fields["id"] = id
         message.fields["fingerprint"] = fingerprint
         return message
+    }
+
+    private static func bad(_ file: WorkerMessage, _ reason: String) -> WorkerMessage {
+        WorkerMessage("bad", ["id": .whole(file.whole("id") ?? 0), "reason": .text(reason)])
     }
 
     // MARK: Covers

@@ -224,9 +224,9 @@ final class Scan {
         let isMount = message.flag("mount") ?? false
         let digest = UInt64(bitPattern: message.whole("digest") ?? 0)
         let isWhole = message.flag("whole") ?? true
-        let folders = (message.bytes("folders") ?? []).split(separator: 0).map { Array($0) }
-        let links = (message.bytes("links") ?? []).split(separator: 0).map { Array($0) }
-        let unknown = Set((message.bytes("unknown") ?? []).split(separator: 0).map { Array($0) })
+        guard let folders = Self.names(message, "folders"), let links = Self.names(message, "links"),
+            let unknown = Self.names(message, "unknown").map(Set.init)
+        else { return }
         // Links may be entered only in a walk of the whole folder of the library.
         if let walk, walk.target.isDeep, !links.isEmpty { addWhole(path) }
         write(0) { () throws(SQLError) in
@@ -264,6 +264,12 @@ final class Scan {
             }
         }
         if rows >= Self.rows { attempt { () throws(SQLError) in try commit() } }
+    }
+
+    /// Nil: more names than a worker lists.
+    private static func names(_ message: WorkerMessage, _ key: String) -> [[UInt8]]? {
+        let names = (message.bytes(key) ?? []).split(separator: 0, maxSplits: FolderWalk.folderLimit)
+        return names.count <= FolderWalk.folderLimit ? names.map { Array($0) } : nil
     }
 
     private func watch(_ path: [UInt8], _ message: WorkerMessage) {

@@ -160,6 +160,37 @@ import Testing
         #expect(try Child(program, []).wait(timeout: 30) == .code(64))
     }
 
+    /// The file is read in a child without the terminal, into which it could type commands.
+    @Test func thumbnailer_endsWithControlCAndLeavesNothing() throws {
+        let folder = try PrivateFolder()
+        let film = try TestMedia.named("long-gop.mp4").path()
+        func children(_ process: Int32) -> [Int32] {
+            let path = "/proc/\(process)/task/\(process)/children"
+            return ((try? String(contentsOfFile: path, encoding: .utf8)) ?? "").split(separator: " ").compactMap {
+                Int32($0)
+            }
+        }
+        let program = try Child(
+            try builtProduct(named: "sessiond-thumbnailer"), [film, folder.path + "/picture.png"],
+            environment: ["PATH": "/usr/bin:/bin", "HOME": folder.path, "GST_REGISTRY": TestMedia.registry])
+        var child: Int32 = 0
+        try #require(
+            eventually {
+                child = children(program.processID).first ?? 0
+                return child > 0
+            })
+        // It leads a session of its own: it has left the terminal.
+        #expect(eventually { getsid(child) == child })
+        kill(child, SIGSTOP)
+        kill(program.processID, SIGINT)
+        #expect(program.wait(timeout: 30) == .signal(SIGINT))
+        #expect(eventually { kill(child, 0) != 0 || isZombie(child) })
+    }
+
+    private func isZombie(_ process: Int32) -> Bool {
+        ((try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)) ?? "").contains(") Z ")
+    }
+
     /// Where Debian has Tumbler, the service that makes thumbnails for file managers.
     private static let tumbler = (try? FileManager.default.contentsOfDirectory(atPath: "/usr/lib"))?.map {
         "/usr/lib/\($0)/tumbler-1/tumblerd"

@@ -9,7 +9,7 @@ import Testing
 @Suite struct WorkersTests {
     /// A worker of another language, to be sure of the bytes. What it does is the name of the request.
     private static let script = """
-        import os, signal, socket, struct, sys, time
+        import ctypes, os, socket, struct, sys, time
         line = socket.socket(fileno=int(sys.argv[-1]))
         def text(value):
             value = value.encode()
@@ -26,6 +26,7 @@ import Testing
                 if not more: sys.exit(0)
                 data += more
             return data
+        started = time.time_ns()
         send('ready')
         while True:
             body = read(struct.unpack('<I', read(4))[0])
@@ -34,31 +35,61 @@ import Testing
             if name == 'hang': time.sleep(1000)
             if name == 'busy':
                 while True: pass
-            if name == 'crash': os.kill(os.getpid(), signal.SIGSEGV)
+            if name == 'crash': ctypes.string_at(0)
             if name == 'exit': sys.exit(3)
             if name == 'fork':
-                if os.fork() == 0: time.sleep(1000)
+                if os.fork() == 0: os.setsid()
                 time.sleep(1000)
+            if name == 'print':
+                try:
+                    os.write(2, b'daemon: ' + b'a' * 10000 + b'\\n\\x1b[2J')
+                    for _ in range(200000): os.write(2, b'line\\n')
+                except BrokenPipeError: pass
+            if name == 'look':
+                try: terminal = open('/dev/tty')
+                except OSError: terminal = None
+                status = dict(l.split(':', 1) for l in open('/proc/self/status'))
+                send('seen', [('session', os.getsid(0)), ('process', os.getpid()), ('parent', os.getppid()),
+                    ('terminal', 0 if terminal is None else 1), ('input', len(sys.stdin.read())),
+                    ('processes', len(status['NSpid'].split()))])
+            if name == 'fields':
+                field = struct.pack('<Q3s', 3, b'abc') + b'\\x00\\x01'
+                body = text('done') + struct.pack('<Q', 4000000) + field * 4000000
+                try: line.sendall(struct.pack('<I', len(body)) + body)
+                except OSError: sys.exit(0)
+            if name == 'many':
+                frame = text('progress') + struct.pack('<Q', 0)
+                line.sendall((struct.pack('<I', len(frame)) + frame) * 20000)
             if name == 'noise': line.sendall(b'\\xff' * 100)
             if name == 'huge': line.sendall(struct.pack('<I', 1 << 31))
             if name == 'slow':
                 for step in range(4):
                     send('progress', [('step', step)])
                     time.sleep(0.1)
-            send('done', [('name', name), ('process', os.getpid())])
+            send('done', [('name', name), ('started', started)])
         """
+
+    private static let answers = AnswerLimits([
+        "progress": MessageLimit(fields: 1), "seen": MessageLimit(fields: 8), "done": MessageLimit(fields: 2),
+        "large": MessageLimit(fields: 1, data: 8 << 20),
+    ])
 
     private final class Stage {
         let folder: PrivateFolder
         let loop = EventLoop()
         let workers: Workers
         var ends: [String] = []
+        var lines: [String] = []
 
         init(tasks: Int = 200) throws {
             folder = try PrivateFolder()
             let script = try folder.file("worker.py", WorkersTests.script)
+            var log: (String) -> Void = { _ in }
             workers = Workers(
-                "/usr/bin/python3", [script], WorkerPool.Limits(workers: 2, tasks: tasks), on: loop)
+                "/usr/bin/python3", [script], WorkerPool.Limits(workers: 2, tasks: tasks), WorkersTests.answers,
+                on: loop
+            ) { log($0) }
+            log = { [unowned self] in lines.append($0) }
         }
 
         @discardableResult
@@ -98,7 +129,9 @@ import Testing
         #expect(!stage.workers.isBusy)
     }
 
-    @Test(arguments: ["crash", "exit", "noise", "huge"]) func workerThatEnds_costsItsTaskAlone(name: String) throws {
+    @Test(arguments: ["crash", "exit", "noise", "huge", "fields"]) func workerThatEnds_costsItsTaskAlone(name: String)
+        throws
+    {
         let stage = try Stage()
         stage.run(name)
         stage.run("work")
@@ -118,19 +151,51 @@ import Testing
     @Test func cancelledTask_endsAtOnceWithItsProcesses() throws {
         let stage = try Stage()
         let task = stage.run("fork")
-        try stage.look { stage.workers.processes.contains { Self.children($0) > 0 } }
+        try stage.look { stage.workers.processes.contains { !Self.children($0).isEmpty } }
         let processes = stage.workers.processes
+        let children = processes.flatMap(Self.children)
         stage.workers.cancel(task)
         #expect(!stage.workers.isBusy)
         try stage.look { processes.allSatisfy { kill(-$0, 0) != 0 } }
+        // The child left the process group; where there are namespaces, it ends too.
+        if WorkerProcess.probe().contains(.namespaces) {
+            try stage.look { children.allSatisfy { kill($0, 0) != 0 } }
+        } else {
+            for child in children { kill(child, SIGKILL) }
+        }
         #expect(stage.ends == [])
         stage.run("work")
         try stage.wait { stage.ends == ["work done"] }
     }
 
-    private static func children(_ process: Int32) -> Int {
+    private static func children(_ process: Int32) -> [Int32] {
         let path = "/proc/\(process)/task/\(process)/children"
-        return ((try? String(contentsOfFile: path, encoding: .utf8)) ?? "").split(separator: " ").count
+        return ((try? String(contentsOfFile: path, encoding: .utf8)) ?? "").split(separator: " ").compactMap {
+            Int32($0)
+        }
+    }
+
+    /// A worker with a terminal could type commands into it.
+    @Test func worker_hasNoTerminalAndNamesNoOtherProcess() throws {
+        let stage = try Stage()
+        var seen: WorkerMessage?
+        stage.run("look") { seen = $0 }
+        try stage.wait { stage.ends == ["look done"] }
+        let answer = try #require(seen)
+        #expect(answer.whole("session") == answer.whole("process"))
+        #expect(answer.whole("terminal") == 0 && answer.whole("input") == 0)
+        guard WorkerProcess.probe().contains(.namespaces) else { return }
+        #expect(answer.whole("process") == 1 && answer.whole("parent") == 0)
+        #expect(answer.whole("processes") == 2, "one number inside, one outside")
+    }
+
+    @Test func floodOfOutput_isCutAndTheWorkerGoesOn() throws {
+        let stage = try Stage()
+        stage.run("print")
+        try stage.wait { stage.ends == ["print done"] }
+        #expect(stage.lines.count == WorkerOutput.mostLines)
+        #expect(stage.lines.allSatisfy { $0.hasPrefix("worker 1: ") && $0.utf8.count < 600 })
+        #expect(stage.lines.last?.hasSuffix("left out)") == true)
     }
 
     @Test func pausedTask_isStoppedUntilItGoesOn() throws {
@@ -160,7 +225,7 @@ import Testing
         for _ in 0..<6 {
             var isDone = false
             _ = stage.workers.run(WorkerMessage("work"), patience: 20) { result in
-                if case .success(let message) = result { seen.insert(message.whole("process") ?? 0) }
+                if case .success(let message) = result { seen.insert(message.whole("started") ?? 0) }
                 isDone = true
             }
             try stage.wait { isDone }
@@ -183,7 +248,9 @@ import Testing
 
     @Test func programThatIsNotThere_isAnError() throws {
         let loop = EventLoop()
-        let workers = Workers("/nowhere/worker", [], WorkerPool.Limits(workers: 2), on: loop)
+        let workers = Workers("/nowhere/worker", [], WorkerPool.Limits(workers: 2), WorkersTests.answers, on: loop) {
+            _ in
+        }
         var failure: Workers.Failure?
         _ = workers.run(WorkerMessage("work"), patience: 5) { if case .failure(let found) = $0 { failure = found } }
         #expect(loop.iterate(timeout: 20) { failure != nil })
@@ -198,7 +265,7 @@ import Testing
                 "bytes": .bytes([0, 255, 7]),
                 "list": .list([WorkerMessage("inner", ["x": .whole(1)]), WorkerMessage("")]),
             ])
-        var reader = FrameReader()
+        var reader = FrameReader { _ in Self.any }
         let bytes = message.frame + message.frame
         for byte in bytes.dropLast() { reader.append([byte]) }
         #expect(try reader.next() == message)
@@ -207,18 +274,61 @@ import Testing
         #expect(try reader.next() == message)
     }
 
+    private static let any = MessageLimit(fields: 100, text: 1_000, data: 1_000)
+
+    /// A worker that sends much delays nobody for longer than a turn.
+    @Test func floodOfMessages_isHandledInManyTurns() throws {
+        let stage = try Stage()
+        var counts: [Int] = [0]
+        stage.run("many") { _ in counts[counts.count - 1] += 1 }
+        while stage.ends.isEmpty {
+            stage.loop.iterate(blocking: true)
+            counts.append(0)
+        }
+        #expect(stage.ends == ["many done"])
+        #expect(counts.reduce(0, +) == 20_000)
+        #expect(counts.allSatisfy { $0 <= 128 }, "\(counts.max() ?? 0)")
+    }
+
+    @Test func messages_haveTheLimitOfTheirName() throws {
+        func read(_ message: WorkerMessage) throws -> WorkerMessage? {
+            var reader = FrameReader { Self.answers[$0] }
+            reader.append(message.frame)
+            return try reader.next()
+        }
+        let fits = WorkerMessage("large", ["data": .bytes(Array(repeating: 7, count: 8 << 20))])
+        #expect(try read(fits) == fits)
+        #expect(fits.fits(try #require(Self.answers["large"])))
+        for tooMuch in [
+            WorkerMessage("large", ["data": .bytes(Array(repeating: 7, count: 8 << 20 + 1))]),
+            WorkerMessage("large", ["a": .flag(true), "b": .flag(true)]),
+            WorkerMessage("large", ["list": .list([WorkerMessage("", ["a": .flag(true)])])]),
+            WorkerMessage("large", ["text": .text(String(repeating: "x", count: 1_100))]),
+            WorkerMessage("done", ["data": .bytes([1])]), WorkerMessage("other"),
+        ] {
+            #expect(throws: FrameReader.Damage.self) { try read(tooMuch) }
+            #expect(!(Self.answers[tooMuch.name].map(tooMuch.fits) ?? false))
+        }
+        // It is refused before it has come.
+        var reader = FrameReader { Self.answers[$0] }
+        var begin = WorkerMessage("done").frame
+        begin.replaceSubrange(..<4, with: [0, 0, 0, 4])
+        reader.append(begin)
+        #expect(throws: FrameReader.Damage.self) { try reader.next() }
+    }
+
     @Test func damagedMessages_areRefused() {
         let bytes = Array(
             WorkerMessage("name", ["key": .list([WorkerMessage("a", ["b": .text("c")])])]).frame.dropFirst(4))
-        #expect(WorkerMessage(bytes[...]) != nil)
+        #expect(WorkerMessage(bytes[...], Self.any) != nil)
         for index in bytes.indices {
             // None may end the process, whatever it becomes.
             for value in [0, 1, 0x7f, 0xff] as [UInt8] {
                 var damaged = bytes
                 damaged[index] = value
-                _ = WorkerMessage(damaged[...])
+                _ = WorkerMessage(damaged[...], Self.any)
             }
-            #expect(WorkerMessage(bytes[..<index]) == nil)
+            #expect(WorkerMessage(bytes[..<index], Self.any) == nil)
         }
     }
 }

@@ -288,6 +288,9 @@ struct FilmFacts {
         duration = Double(max(films_tally_end(tally), begin == .max ? 0 : begin) - (begin == .max ? 0 : begin)) / 1e9
     }
 
+    /// The number of tracks, and of missing elements, that are listed. A damaged file may state thousands.
+    private static let mostListed = 256
+
     /// The message for the plugin; the names are those on D-Bus.
     var message: WorkerMessage {
         var fields: [String: WorkerMessage.Field] = [
@@ -295,10 +298,11 @@ struct FilmFacts {
             "container": .text(container), "mime-type": .text(mimeType), "size": .whole(Int64(file.size)),
             "modified": .whole(Int64(file.modified)), "playable": .flag(isPlayable),
             "bitrate": .whole(duration > 0 ? Int64(Double(file.size) * 8 / duration) : 0),
-            "missing": .list(missing.map { WorkerMessage("\($0) (\(FilmError.package(for: $0)))") }),
+            "missing": .list(
+                missing.prefix(Self.mostListed).map { WorkerMessage("\($0) (\(FilmError.package(for: $0)))") }),
         ]
         fields["tags"] = .list([WorkerMessage("tags", tags.fields)])
-        fields["tracks"] = .list(tracks.map(\.message))
+        fields["tracks"] = .list(tracks.prefix(Self.mostListed).map(\.message))
         return WorkerMessage("done", fields)
     }
 }
@@ -338,7 +342,8 @@ extension FilmFacts.Tags {
             case films_tag_text:
                 var text: UnsafeMutablePointer<CChar>?
                 if gst_tag_list_get_string(list, pointer, &text) != 0, let text {
-                    fields[name] = .text(String(String(cString: text).prefix(1_000)))
+                    let scalars = String(cString: text).unicodeScalars.prefix(1_000)
+                    fields[name] = .text(String(String.UnicodeScalarView(scalars)))
                     g_free(text)
                 }
             case films_tag_whole:

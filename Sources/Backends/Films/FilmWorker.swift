@@ -2,7 +2,7 @@ import CFilms
 import FileFormats
 import Glibc
 public import PluginAPI
-import Workers
+public import Workers
 
 /// The work of a worker for the plugin of films: it receives tasks and sends answers. Untrusted files are opened only
 /// here.
@@ -16,9 +16,18 @@ public final class FilmWorker {
     /// The properties of the last file: a client that exports a file has usually inspected it just before.
     private var known: FilmFacts?
 
+    /// The most that a worker answers. The data are those of pictures.
+    public static let answers = AnswerLimits([
+        "alive": MessageLimit(fields: 2),
+        "image": MessageLimit(fields: 5, text: 16_384, data: 64 << 20),
+        "progress": MessageLimit(fields: 3),
+        "done": MessageLimit(fields: 8_192, text: 2 << 20, data: 64 << 20),
+        "failed": MessageLimit(fields: 2, text: 16_384),
+    ])
+
     /// Serves until the plugin ends. `socket` is the last argument of the program.
     public static func main(socket: Int32) -> Never {
-        let process = WorkerProcess(socket: socket)
+        let process = WorkerProcess(socket: socket, answers)
         _ = FilmRuntime.ready
         process.limit()
         WorkerProcess.isolate()
