@@ -38,7 +38,7 @@ public struct MemoryRepair: Sendable, Hashable {
     }
 
     /// The volume that the user set last while the streams were ducked; nil: none.
-    private var usersVolume: [UInt32]? { bases.last(where: \.isVolumeTheirs)?.volume }
+    private var usersVolume: [UInt32]? { bases.last { $0.volumeChange != .none }?.volume }
 
     /// The user's values for a new stream that is remembered under this name and started with the daemon's values of
     /// the last one, because the entry was not corrected in time. Nil: it started correctly. `defaultDevice` is the

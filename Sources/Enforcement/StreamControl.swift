@@ -5,20 +5,29 @@ import PluginAPI
 struct StreamControl {
     /// The ramp times, in microseconds.
     struct Pace {
-        let attack: UInt64
-        let release: UInt64
+        /// The time for one decibel.
+        struct Interval: Sendable, Hashable {
+            /// From one step to the next.
+            let step: UInt64
+            /// From the server's answer to the next step, at least. The step was made some time before the answer.
+            let rest: UInt64
+        }
+
+        let attack: Interval
+        let release: Interval
         let hold: UInt64
 
         init(_ settings: Settings.Ducking, _ rendering: AudioStream.Rendering) {
-            attack = Pace.step(settings.attack, of: settings.gain, rendering.cycle)
-            release = Pace.step(settings.release, of: settings.gain, rendering.cycle)
+            attack = Pace.interval(settings.attack, of: settings.gain, rendering.cycle)
+            release = Pace.interval(settings.release, of: settings.gain, rendering.cycle)
             hold = UInt64(settings.hold * 1_000_000)
         }
 
         /// The time for one decibel: at most two in 10 ms, and at most two in one of the server's cycles, which vary
         /// slightly.
-        private static func step(_ seconds: Double, of gain: Double, _ cycle: Double) -> UInt64 {
-            max(5_500, UInt64(max(seconds / max(1, -gain), cycle * 0.625) * 1_000_000))
+        private static func interval(_ seconds: Double, of gain: Double, _ cycle: Double) -> Interval {
+            let step = max(5_500, UInt64(max(seconds / max(1, -gain), cycle * 0.625) * 1_000_000))
+            return Interval(step: step, rest: cycle > 0 ? step : max(10_000, step) - step)
         }
     }
 
@@ -52,7 +61,7 @@ struct StreamControl {
         } else {
             level = StreamLevel()
             self.base.volume = stream.volume
-            self.base.isVolumeTheirs = true
+            self.base.volumeChange = .absolute
         }
         if base.isMuted, !stream.isMuted { self.base.isMuted = false }
     }
@@ -73,7 +82,10 @@ struct StreamControl {
 
     /// Applies what the server shows: a change that is not the daemon's was made by the user, and is kept.
     mutating func observe(_ stream: AudioStream, at now: UInt64) {
-        guard unanswered == 0 else { return }
+        guard unanswered == 0 else {
+            if !stream.isSettling { level.glimpsed(stream, of: base, at: now) }
+            return
+        }
         if stream.isSettling {
             // The server has placed it again: the daemon's changes must be repeated.
             level.placedAgain(stream.volume, of: base.volume)
@@ -81,10 +93,7 @@ struct StreamControl {
             place.placedAgain(isHeld: stream.isHeld, at: now)
             return
         }
-        if level.shown(stream.volume, of: base.volume, at: now) {
-            base.volume = stream.volume
-            base.isVolumeTheirs = true
-        }
+        level.shown(stream, of: &base, isSilenced: place.isHeld || mute.isOn, at: now)
         mute.shown(stream.isMuted, &base)
         if place.shown(isHeld: stream.isHeld) { base.deviceName = stream.deviceName }
     }
@@ -114,21 +123,23 @@ struct StreamControl {
 
     private mutating func free(lowered goal: Int, _ pace: Pace, canHold: Bool, _ check: inout StreamCheck) {
         place.forgetSink()
+        let mayRamp = level.judge(&base, &check)
         // A volume that the user set while the stream was silent does not prevent ducking.
-        if place.isHeld || mute.isOn { base.isVolumeTheirs = false }
+        if place.isHeld || mute.isOn { base.volumeChange = .none }
         base.isMuteTheirs = false
         if goal == 0, level.decibels == 0, !place.isHeld, !mute.isOn {
-            base.isVolumeTheirs = false
+            base.volumeChange = .none
             place.forgetEscapes()
         }
-        let goal = base.isVolumeTheirs || base.volume.isEmpty ? 0 : min(goal, Level.lowest)
-        if place.isHeld || mute.isOn || isNew { level.set(goal, of: base.volume, &check) }
+        let goal = base.volumeChange == .absolute || base.volume.isEmpty ? 0 : min(goal, Level.lowest)
+        if mayRamp, place.isHeld || mute.isOn || isNew { level.set(goal, of: base.volume, &check) }
         if canHold { place.letGo(to: base.deviceName, &check) }
         mute.turnOff(base, &check)
-        level.ramp(to: goal, of: base.volume, pace, &check)
+        if mayRamp { level.ramp(to: goal, of: base.volume, pace, &check) }
     }
 
     private mutating func hold(hasHold: Bool, _ check: inout StreamCheck) {
+        _ = level.judge(&base, &check, isOver: true)
         // Only after it has stopped, because it may still be heard before.
         let hasStopped = place.hasStopped(check.stream)
         let mayFade = hasStopped || level.decibels != 0 || !place.awaitsSink(isThere: hasHold, &check)
@@ -141,13 +152,16 @@ struct StreamControl {
             level.endFade()
             level.doubt(check, of: base.volume)
             level.set(0, of: base.volume, &check)
-        } else if isLow, isInCycles, check.isHeard, !base.isVolumeTheirs {
+        } else if isLow, isInCycles, check.isHeard, base.volumeChange != .absolute {
             level.set(Level.lowest, of: base.volume, &check)
         }
     }
 
     private mutating func silence(canHold: Bool, _ check: inout StreamCheck) {
-        guard !base.isMuteTheirs, mute.isOn || base.isMuted || level.fadeOut(of: base, &check) else { return }
+        _ = level.judge(&base, &check, isOver: true)
+        // A new stream is not heard yet.
+        let isSilent = isNew || mute.isOn || base.isMuted
+        guard !base.isMuteTheirs, isSilent || level.fadeOut(of: base, &check) else { return }
         if !mute.isOn, !base.isMuted { mute.turnOn(&check) }
         if canHold { place.letGo(to: base.deviceName, &check) }
         level.set(0, of: base.volume, &check)
@@ -156,6 +170,7 @@ struct StreamControl {
     /// Restores it at once.
     mutating func restore(_ stream: AudioStream) -> [StreamCommand] {
         var check = StreamCheck(stream, at: 0)
+        _ = level.judge(&base, &check, isOver: true)
         level.set(0, of: base.volume, &check)
         place.letGoAtOnce(to: base.deviceName, &check)
         mute.turnOff(base, &check)

@@ -16,9 +16,9 @@ struct StreamLevel: Sendable, Hashable {
         enum Wait: Sendable, Hashable {
             case nothing
             case time(UInt64)
-            /// The server's answer to the last step, and then that many microseconds. Steps that queue up in a busy server
+            /// The server's answer to the last step, which was sent at that time. Steps that queue up in a busy server
             /// are done at once there, and heard as one.
-            case answer(then: UInt64)
+            case answer(sent: UInt64, StreamControl.Pace.Interval)
         }
 
         var wait = Wait.nothing
@@ -34,10 +34,26 @@ struct StreamLevel: Sendable, Hashable {
     /// When the server confirmed this level without showing it; nil: it is shown, or not confirmed yet.
     private var confirmed: UInt64?
     private var repetitions = 0
+    /// The user's or another program's volume, which is not judged yet; nil: none.
+    private var foreign: ForeignWrite?
+    /// Volumes before the current one, which the server may still show: those of the daemon's ramp, and those that the
+    /// daemon has replaced.
+    private var earlier: [[UInt32]] = []
+    /// When the server confirmed the last level, or the stream was last silenced.
+    private var confirmedLast: UInt64 = 0
+    /// The last levels before the current one, and until when they were shown.
+    private var replaced: [Replaced] = []
+
+    private struct Replaced: Sendable, Hashable {
+        let decibels: Int
+        let time: UInt64
+    }
 
     /// How long a confirmed level may take to be shown, in microseconds, and how often it is set again.
     private static let patience: UInt64 = 250_000
     private static let mostRepetitions = 3
+    /// A program may set a step from a level that was replaced less than that many microseconds ago.
+    private static let staleness: UInt64 = 10_000
 
     /// The level at which a cut causes no click, and the time for each step, in microseconds.
     private static let fade = [8, 18, 30]
@@ -51,33 +67,92 @@ struct StreamLevel: Sendable, Hashable {
     // MARK: Reports of the server
 
     mutating func answered(succeeded: Bool, at now: UInt64) {
-        if case .ramp(var ramp) = course, case .answer(let pace) = ramp.wait {
-            ramp.wait = .time(now + pace)
+        if case .ramp(var ramp) = course, case .answer(let sent, let interval) = ramp.wait {
+            ramp.wait = .time(max(sent + interval.step, now + interval.rest))
             course = .ramp(ramp)
         }
         if !succeeded { isShown = true }
         confirmed = isShown ? nil : now
+        confirmedLast = now
     }
 
-    /// - Returns: whether the user or another program has set this volume. Then the stream is no longer ducked.
-    mutating func shown(_ volume: [UInt32], of base: [UInt32], at now: UInt64) -> Bool {
-        if Level.isSame(volume, Level.volume(base, lowered: decibels)) {
+    /// Applies the volume that the server shows. One that the user or another program has set is judged by
+    /// ``judge(_:_:isOver:)``, or at once if the stream is not ducked or such a volume is waiting already.
+    /// `isSilenced`: the stream is held or muted by the daemon.
+    mutating func shown(_ stream: AudioStream, of base: inout StreamBase, isSilenced: Bool, at now: UInt64) {
+        let volume = stream.volume
+        if isSilenced { confirmedLast = max(confirmedLast, now) }
+        if Level.isSame(volume, Level.volume(base.volume, lowered: decibels)) {
+            if foreign?.isOverwritten == false { foreign = nil }
             (isShown, confirmed) = (true, nil)
+            forgetEarlier(stream.rendering, at: now)
+            return
+        }
+        if let foreign, Level.isSame(volume, foreign.volume) { return }
+        if isShown { forgetEarlier(stream.rendering, at: now) }
+        guard isForeign(volume, of: base.volume, stream.rendering, isSilenced: isSilenced, at: now) else { return }
+        guard decibels != 0, foreign == nil else { return keep(volume, &base) }
+        note(volume, of: base, at: now)
+    }
+
+    /// The same before the server has answered the last command, which will replace that volume, or has been replaced by
+    /// it.
+    mutating func glimpsed(_ stream: AudioStream, of base: StreamBase, at now: UInt64) {
+        let volume = stream.volume
+        guard !isShown, decibels != 0, foreign == nil, volume.count == base.volume.count,
+            !Level.isSame(volume, Level.volume(base.volume, lowered: decibels)),
+            !earlier.contains(where: { Level.isSame(volume, $0) }),
+            Level.of(volume, below: base.volume, isRemembered: true) == nil
+        else { return }
+        note(volume, of: base, at: now)
+    }
+
+    private mutating func note(_ volume: [UInt32], of base: StreamBase, at now: UInt64) {
+        let recent = replaced.filter { !isShown || now < $0.time + StreamLevel.staleness }.map(\.decibels)
+        let levels = [decibels] + recent.reversed()
+        foreign = ForeignWrite(
+            volume: volume, shown: levels.map { Level.volume(base.volume, lowered: $0) }, time: now,
+            isOverwritten: !isShown)
+    }
+
+    /// Whether the user or another program has set this volume, which is not the current level.
+    private func isForeign(
+        _ volume: [UInt32], of base: [UInt32], _ rendering: AudioStream.Rendering, isSilenced: Bool, at now: UInt64
+    ) -> Bool {
+        // The server may still show an earlier volume, and PipeWire a step of the fade of a stopped stream.
+        if earlier.contains(where: { Level.isSame(volume, $0) }) { return false }
+        if isSilenced, rendering.isInCycles, let level = Level.of(volume, below: base), StreamLevel.isOfFade(level) {
             return false
         }
-        guard Level.of(volume, below: base) == nil else { return false }
-        // A server that has confirmed this level may still show one before it, but no volume that was never set. While a
-        // stream is created it may have other channels, or a volume that the session manager has rounded.
+        if isShown { return true }
+        // While a stream is created it may have other channels, or a volume that the session manager has rounded.
         let isOnlyTheirs = volume.count == base.count && Level.of(volume, below: base, isRemembered: true) == nil
-        let isConfirmed = confirmed.map { isOnlyTheirs || $0 + StreamLevel.patience <= now } ?? false
-        guard isShown || isConfirmed else { return false }
-        (decibels, isShown, confirmed) = (0, true, nil)
-        return true
+        return confirmed.map { isOnlyTheirs || $0 + StreamLevel.patience <= now } ?? false
+    }
+
+    private static func isOfFade(_ level: Int) -> Bool { fade.contains(level) || level == Level.lowest }
+
+    /// Once this level is shown, PulseAudio shows no earlier volume, and PipeWire only for a while.
+    private mutating func forgetEarlier(_ rendering: AudioStream.Rendering, at now: UInt64) {
+        if !rendering.isInCycles || confirmedLast + StreamLevel.patience <= now { earlier = [] }
+    }
+
+    /// That volume stays: the stream is no longer ducked.
+    private mutating func keep(_ volume: [UInt32], _ base: inout StreamBase) {
+        replace(Level.volume(base.volume, lowered: decibels))
+        base.volume = volume
+        base.volumeChange = .absolute
+        (decibels, isShown, confirmed, foreign, replaced) = (0, true, nil, nil, [])
+    }
+
+    /// The server may still show that volume.
+    private mutating func replace(_ volume: [UInt32]) {
+        if !earlier.contains(volume) { earlier.append(volume) }
     }
 
     /// The server has placed the stream again, with that volume.
     mutating func placedAgain(_ volume: [UInt32], of base: [UInt32]) {
-        (isShown, confirmed) = (true, nil)
+        (isShown, confirmed, foreign) = (true, nil, nil)
         if let shown = Level.of(volume, below: base) { decibels = shown }
     }
 
@@ -87,16 +162,52 @@ struct StreamLevel: Sendable, Hashable {
     mutating func set(_ new: Int, of base: [UInt32], _ check: inout StreamCheck) {
         if case .ramp = course { course = .steady }
         guard new != decibels, !base.isEmpty else { return }
+        replace(Level.volume(base, lowered: decibels))
+        replaced.removeAll { $0.time + StreamLevel.staleness <= check.now }
+        replaced.append(Replaced(decibels: decibels, time: check.now))
         decibels = new
+        write(base, &check)
+    }
+
+    private mutating func write(_ base: [UInt32], _ check: inout StreamCheck) {
         (isShown, confirmed, repetitions) = (false, nil, 0)
-        check.add(.setVolume(check.stream.id, Level.volume(base, lowered: new)))
+        check.add(.setVolume(check.stream.id, Level.volume(base, lowered: decibels)))
+    }
+
+    /// Judges the volume that the user or another program has set, if it is time: a step changes the user's volume, and the
+    /// stream is ducked below that at once; any other volume stays. `isOver`: it cannot be waited for, because the stream
+    /// is silenced or restored, which sets its volume.
+    /// - Returns: whether the level may be changed now.
+    mutating func judge(_ base: inout StreamBase, _ check: inout StreamCheck, isOver: Bool = false) -> Bool {
+        guard let foreign else { return true }
+        let due = foreign.time + ForeignWrite.alone
+        guard isOver || due <= check.now else {
+            check.checkAgain(at: due)
+            return false
+        }
+        guard let step = foreign.step else {
+            keep(foreign.volume, &base)
+            if Level.isSame(check.stream.volume, base.volume) { return true }
+            // The daemon's next level has replaced it.
+            write(base.volume, &check)
+            return false
+        }
+        replace(Level.volume(base.volume, lowered: decibels))
+        replace(foreign.volume)
+        base.volume = step.applied(to: base.volume)
+        base.volumeChange = .step
+        (self.foreign, replaced, isShown) = (nil, [], false)
+        if isOver { return true }
+        write(base.volume, &check)
+        return false
     }
 
     /// Looks again at a level that the server has confirmed and does not show. PipeWire's server may lose a confirmed
     /// volume: the stream keeps an earlier level of the daemon. Then it is set again.
     mutating func awaitShown(of base: [UInt32], _ check: inout StreamCheck) {
-        guard let confirmed else { return }
-        let isLost = Level.of(check.stream.volume, below: base) != nil
+        guard let confirmed, foreign == nil else { return }
+        let shown = check.stream.volume
+        let isLost = Level.of(shown, below: base) != nil || earlier.contains { Level.isSame(shown, $0) }
         if isLost, !check.stream.rendering.isInCycles || repetitions == StreamLevel.mostRepetitions { return }
         let due = confirmed + StreamLevel.patience
         guard due <= check.now else { return check.checkAgain(at: due) }
@@ -125,7 +236,7 @@ struct StreamLevel: Sendable, Hashable {
         var due = check.now
         if case .fade(let next) = course { due = next }
         endFade()
-        guard check.isHeard, !base.volume.isEmpty, !base.isVolumeTheirs else { return true }
+        guard check.isHeard, !base.volume.isEmpty, base.volumeChange != .absolute else { return true }
         if due <= check.now {
             guard let lower = StreamLevel.fade.first(where: { $0 > decibels }) else { return true }
             set(lower, of: base.volume, &check)
@@ -157,7 +268,7 @@ struct StreamLevel: Sendable, Hashable {
         guard due <= check.now else { return check.checkAgain(at: due) }
         let isLowering = goal > decibels
         set(isLowering ? decibels + 1 : decibels - 1, of: base, &check)
-        ramp.wait = .answer(then: isLowering ? pace.attack : pace.release)
+        ramp.wait = .answer(sent: check.now, isLowering ? pace.attack : pace.release)
         course = .ramp(ramp)
     }
 }

@@ -5,19 +5,29 @@ public struct StreamBase: Sendable, Hashable {
     public var isMuted: Bool
     /// The device it played on; nil: the default at that time.
     public var deviceName: String?
-    /// Whether the user or another program changed the volume while the daemon had changed it. The new volume is kept
-    /// until the daemon's change ends.
-    public var isVolumeTheirs: Bool
-    /// The same for the mute switch.
+    public var volumeChange: VolumeChange
+    /// Whether the user or another program changed the mute switch while the daemon had changed it. It is kept until the
+    /// daemon's change ends.
     public var isMuteTheirs: Bool
 
+    /// How the user or another program changed the volume while the daemon had changed it.
+    public enum VolumeChange: UInt8, Sendable, Hashable, CaseIterable {
+        /// Not at all.
+        case none
+        /// By a step louder or softer: the stream is ducked below the new volume.
+        case step
+        /// To another volume, which is kept: the stream is not ducked until the daemon's change ends.
+        case absolute
+    }
+
     public init(
-        volume: [UInt32], isMuted: Bool, deviceName: String?, isVolumeTheirs: Bool = false, isMuteTheirs: Bool = false
+        volume: [UInt32], isMuted: Bool, deviceName: String?, volumeChange: VolumeChange = .none,
+        isMuteTheirs: Bool = false
     ) {
         self.volume = volume
         self.isMuted = isMuted
         self.deviceName = deviceName
-        self.isVolumeTheirs = isVolumeTheirs
+        self.volumeChange = volumeChange
         self.isMuteTheirs = isMuteTheirs
     }
 }

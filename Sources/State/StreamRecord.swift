@@ -115,7 +115,7 @@ extension ByteWriter {
         array(base.volume) { $0.integer($1) }
         bool(base.isMuted)
         optional(base.deviceName) { $0.string($1) }
-        bool(base.isVolumeTheirs)
+        integer(base.volumeChange.rawValue)
         bool(base.isMuteTheirs)
     }
 }
@@ -161,8 +161,14 @@ extension ByteReader {
     private mutating func base() throws(ByteError) -> StreamBase {
         StreamBase(
             volume: try integers(), isMuted: try bool(),
-            deviceName: try optional { reader throws(ByteError) in try reader.string() }, isVolumeTheirs: try bool(),
+            deviceName: try optional { reader throws(ByteError) in try reader.string() },
+            volumeChange: try volumeChange(),
             isMuteTheirs: try bool())
+    }
+
+    private mutating func volumeChange() throws(ByteError) -> StreamBase.VolumeChange {
+        guard let change = StreamBase.VolumeChange(rawValue: try integer()) else { throw ByteError() }
+        return change
     }
 
     private mutating func integers<T: FixedWidthInteger>() throws(ByteError) -> [T] {

@@ -32,13 +32,15 @@ import Testing
         }
     }
 
-    /// The user sets the volume while the music is ducked. The next stream starts with that volume.
-    @Test(arguments: ServerKind.allCases) func volumeSetWhileDucked_isThatOfTheNextStream(_ kind: ServerKind) throws {
+    /// The user sets the volume while the music is ducked. The next stream starts with that volume; after a step, here of 10
+    /// points, with the volume before it that is 10 points louder.
+    @Test(arguments: ServerKind.allCases, [false, true])
+    func volumeSetWhileDucked_isThatOfTheNextStream(_ kind: ServerKind, isStep: Bool) throws {
         let house = try House(kind)
         let story = try Story(.lowered, in: house, crash: nil)
         try story.begin()
-        let wish = 34_800
-        try house.turn(to: wish)
+        let wish = isStep ? House.volume + 6_554 : 34_800
+        try house.turn(to: isStep ? house.look().volume + 6_554 : wish)
         #expect(try eventually { try story.journal().contains { House.isSame($0, wish) } })
         try story.leave()
         #expect(try eventually(story.isTidy))

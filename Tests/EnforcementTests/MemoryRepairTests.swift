@@ -31,7 +31,7 @@ import Testing
     /// The daemon notices that the user has set another volume while the stream was ducked.
     @Test func usersVolumeOfADuckedStream_isKept() {
         var theirs = StreamBase(volume: [50_300], isMuted: false, deviceName: nil)
-        theirs.isVolumeTheirs = true
+        theirs.volumeChange = .absolute
         let later = StreamBase(volume: [50_300], isMuted: false, deviceName: nil)
         let ducked = Level.volume([50_300], lowered: 12)[0]
         for original in [nil, entry(65_536)] {
