@@ -57,8 +57,19 @@ struct Adoption {
         return role.sessionClass == .app ? isolated(role, ground) : role
     }
 
-    /// The call that this stream declares by its label; nil: none, or its program may not.
-    func declaredCall(_ facts: StreamFacts) -> Settings.Role? {
+    /// The call that this stream declares by its label; nil: none, or its program may not. `players`: the programs that
+    /// play; the label of a recording alone says only what the microphone is used for.
+    func declaredCall(_ facts: StreamFacts, players: Set<Program.Key>) -> Settings.Role? {
+        switch facts.stream.direction {
+        case .playback: mayDeclareCall(facts)
+        case .record:
+            settings.adoption.labelAlone || facts.program.map { players.contains($0.key) } ?? false
+                ? mayDeclareCall(facts) : nil
+        }
+    }
+
+    /// As ``declaredCall(_:players:)``, if its program plays.
+    func mayDeclareCall(_ facts: StreamFacts) -> Settings.Role? {
         guard let program = facts.program, ground(for: program) != nil, let role = labelled(facts.stream),
             role.sessionClass == .call, may(program, .call)
         else { return nil }

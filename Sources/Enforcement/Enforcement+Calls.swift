@@ -23,9 +23,19 @@ extension Enforcement {
         // A program with its own session declares what it does.
         let streams = facts.streams.filter { StreamOwnership.owners(of: $0, among: clients).isEmpty }
         let adoption = adoption(by: settings)
+        var players = Set(
+            streams.filter { $0.stream.direction == .playback && !$0.stream.isCorked }.compactMap(\.program?.key))
+        // A program whose player was paused for its own call would play otherwise.
+        for session in facts.sessions where session.state == .interrupted && session.sessionClass == .app {
+            if case .adopted(let adopted) = session.kind, declaredCalls[adopted.program] != nil {
+                players.insert(adopted.program)
+            }
+        }
         var declared: [Program.Key: Settings.Role] = [:]
         for stream in streams where !stream.stream.isCorked {
-            if let key = stream.program?.key, let role = adoption.declaredCall(stream) { declared[key] = role }
+            if let key = stream.program?.key, let role = adoption.declaredCall(stream, players: players) {
+                declared[key] = role
+            }
         }
         var known: [Program.Key: String] = [:]
         for session in facts.sessions {

@@ -400,7 +400,8 @@ public struct Enforcement: Sendable {
         let adoption = adoption(by: settings)
         outcome.expectsCall =
             calls.isBeginning
-            || facts.streams.contains { isNew($0.stream.id) && adoption.declaredCall($0) != nil }
+            || facts.streams.contains { isNew($0.stream.id) && adoption.mayDeclareCall($0) != nil }
+        outcome.measured = judgedBySound(facts)
         let owners = owners(facts)
         let present = Set(facts.streams.map(\.stream.id))
         controls = controls.filter { present.contains($0.key) }

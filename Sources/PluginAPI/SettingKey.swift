@@ -70,12 +70,16 @@ public struct SettingKey: Sendable {
         names(
             "adoption", "never", \.adoption.never,
             "Programs that are never adopted, as with off: application ids or names, or paths or file names of "
-                + "executables, separated by ;."),
+                + "executables, also as they were started, separated by ;."),
         word(
             "adoption", "calls", \.adoption.calls,
             "Which activity counts as a call although no client declared one. off: none; labelled: streams with a "
                 + "media.role to which [roles] gives the class call; known: in addition, a program that is known to make "
                 + "calls, while it records from a microphone and plays; any: in addition, any program that does so."),
+        switched(
+            "adoption", "label-alone", \.adoption.labelAlone,
+            "Whether a recording with a media.role to which [roles] gives the class call is a call even while its program "
+                + "does not play. A voice assistant with such a label listens all day."),
         names(
             "adoption", "call-programs", \.adoption.callPrograms,
             "More programs that make calls, in addition to those that sessiond knows, named as in never; * at the end of a "

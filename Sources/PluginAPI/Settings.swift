@@ -78,8 +78,10 @@ public struct Settings: Sendable, Hashable {
         /// More programs that make calls, in addition to ``knownCallPrograms``, named as in ``never``; `*` at the end
         /// matches anything.
         public var callPrograms: [String] = []
+        /// Whether a recording with the label of a call is a call although its program does not play.
+        public var labelAlone = false
         /// Programs that are never adopted: by application id, application name, or the path or file name of the
-        /// executable.
+        /// executable, also by the name under which it was started.
         public var never: [String] = []
         /// Programs that are always adopted as full sessions, named likewise; ``never`` has priority.
         public var always: [String] = []

@@ -44,6 +44,19 @@ struct Process {
     /// The file name of its executable; nil if it may not be read.
     var executableName: String? { executable?.split(separator: "/").last.map(String.init) }
 
+    /// The names by which it was started, as the process itself may have changed them: the kernel's name of it, which has at
+    /// most 15 bytes, and the first argument with its file name. A link, such as parec, is not resolved here.
+    var startedNames: Set<String> {
+        var names: Set<String> = []
+        if let name = text("comm") { names.insert(String(name.prefix { $0 != "\n" })) }
+        if let command = text("cmdline")?.prefix(while: { $0 != "\0" }) {
+            names.insert(String(command))
+            if let file = command.split(separator: "/").last { names.insert(String(file)) }
+        }
+        names.remove("")
+        return names
+    }
+
     /// The processes of that user that have that id inside the process namespace of a sandbox (`NSpid` of
     /// proc_pid_status(5)) and run a file of that name; oldest first.
     static func sandboxed(number: UInt32, running name: String, under user: UInt32) -> [Process] {

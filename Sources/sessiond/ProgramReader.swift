@@ -75,7 +75,8 @@ struct ProgramReader {
             names.insert(executable)
             if let file = executable.split(separator: "/").last { names.insert(String(file)) }
         }
-        let name = stream.applicationName.isEmpty ? executable ?? "process \(process.id)" : stream.applicationName
+        names.formUnion(process.startedNames.map { String($0.prefix(bytes: ProgramReader.longestName)) })
+        let name = stated.isEmpty ? executable ?? "process \(process.id)" : stated
         // With several users, a name is no evidence: a guess gives the same rights as a declaration.
         let mayCall = admits(privileges.call, process, of: stream)
         return StreamFacts(

@@ -69,12 +69,16 @@ struct StreamRun {
         var settings = Settings()
         settings.adoption.streams = Bool.random(using: &random) ? .calls : .all
         settings.adoption.calls = Bool.random(using: &random) ? .any : .labelled
+        settings.adoption.labelAlone = seed.isMultiple(of: 2)
         settings.ducking.attack = 0
         settings.ducking.release = 0
         settings.ducking.hold = 0
         decider = Decider(settings)
         model = ReferenceModel(settings: Arbiter.Settings(settings))
-        if settings.adoption.calls == .labelled { adoption = AdoptionModel(mixes: settings.adoption.streams == .calls) }
+        if settings.adoption.calls == .labelled {
+            adoption = AdoptionModel(
+                mixes: settings.adoption.streams == .calls, labelAlone: settings.adoption.labelAlone)
+        }
         for (index, name) in programs.enumerated() {
             server.add(
                 name,
@@ -225,7 +229,8 @@ struct StreamRun {
             case .look: decider.submit(.streams(server.seen))
             case .checkPlayers: decider.submit(.players)
             case .player(let label, let request): send(request, to: label)
-            case .streams, .ask, .wish, .guardOutput, .releaseOutput, .move, .prepareHold, .keepPauses, .showPlayer,
+            case .streams, .ask, .wish, .guardOutput, .releaseOutput, .move, .prepareHold, .measure, .keepPauses,
+                .showPlayer,
                 .warn, .notice:
                 break
             }
@@ -259,7 +264,8 @@ struct StreamRun {
                 isPlaying: !entry.stream.isCorked)
         }
         noteRestriction()
-        adoption?.look(sounds, at: now)
+        let interrupted = adopted.filter { $0.session.state == .interrupted && $0.session.sessionClass == .app }
+        adoption?.look(sounds, interrupted: Set(interrupted.map(\.program)), at: now)
         adoption?.isInCall = decider.arbiter.sessions.contains { $0.sessionClass == .call && $0.state == .active }
     }
 

@@ -99,6 +99,13 @@ import Testing
             settle()
         }
 
+        mutating func interruptApps() {
+            for (place, session) in sessions.enumerated() where session.sessionClass == .app {
+                sessions[place] = World.session(
+                    session.id, session.kind, .interrupted, since: now, evidence: session.evidence)
+            }
+        }
+
         private mutating func carryOut(_ step: Enforcement.Step) {
             func replace(_ id: SessionID, _ state: SessionState, kind: SessionFacts.Kind? = nil) {
                 guard let place = sessions.firstIndex(where: { $0.id == id }) else { return }
@@ -231,7 +238,7 @@ import Testing
     // MARK: Labels
 
     @Test(arguments: [
-        [Sound.plays(role: "phone")], [.records(role: "phone")], [.plays(), .records(role: "communication")],
+        [Sound.plays(role: "phone")], [.plays(), .records(role: "communication")],
         [.plays(role: "Phone"), .records()],
     ])
     func label_isACallAtOnce(_ sounds: [Sound]) {
@@ -245,6 +252,50 @@ import Testing
         world.sounds[70] = []
         world.settle()
         #expect(!world.isInCall)
+    }
+
+    /// A voice assistant listens all day.
+    @Test(arguments: [[Sound.records(role: "phone")], [.records(role: "phone"), .playsPaused]])
+    func labelOfARecordingAlone_isACallOnlyIfTheSettingsSaySo(_ sounds: [Sound]) {
+        var world = World()
+        world.names[70] = ["assistant"]
+        world.sounds[70] = sounds
+        world.wait(2)
+        #expect(!world.isInCall && world.sessions.isEmpty)
+        world.sounds[70] = sounds + [.plays()]
+        world.settle()
+        #expect(world.isInCall && !world.isGuess)
+        world.sounds[70] = sounds
+        world.settle()
+        #expect(!world.isInCall)
+        // Another program plays.
+        world.sounds[71] = [.plays()]
+        world.wait(2)
+        #expect(!world.isInCall)
+        world.enforcement.settings.adoption.labelAlone = true
+        world.settle()
+        #expect(world.isInCall && !world.isGuess)
+    }
+
+    /// Its player is paused for its own call, and resumed after it.
+    @Test func playerOfTheCallerIsPausedForTheCall_callContinues() {
+        var world = World()
+        world.names[70] = ["jamid"]
+        world.sounds[70] = [.plays(role: "music")]
+        world.settle()
+        world.sounds[70] = [.plays(role: "music"), .records(role: "phone")]
+        world.settle()
+        #expect(world.isInCall)
+        world.interruptApps()
+        world.sounds[70] = [.playsPaused, .records(role: "phone")]
+        world.wait(60)
+        #expect(world.isInCall)
+        world.sounds[70] = [.playsPaused]
+        world.settle()
+        #expect(!world.isInCall)
+        world.sounds[70] = [.playsPaused, .records(role: "phone")]
+        world.wait(1)
+        #expect(!world.isInCall, "paused by another call, it does not play")
     }
 
     @Test(arguments: [[Sound.plays(role: "phone"), .records(role: "phone")], [.plays(role: "phone"), .records()]])

@@ -48,6 +48,7 @@ struct AdoptionModel {
 
     /// `streams = calls`: adopted apps mix.
     let mixes: Bool
+    let labelAlone: Bool
     /// Everything that was played so far.
     private var past: Set<Activity> = []
     /// What plays, and since when.
@@ -63,12 +64,21 @@ struct AdoptionModel {
     /// How often a program had to be active.
     private(set) var activeCount = 0
 
-    init(mixes: Bool) { self.mixes = mixes }
+    init(mixes: Bool, labelAlone: Bool) {
+        self.mixes = mixes
+        self.labelAlone = labelAlone
+    }
 
-    mutating func look(_ sounds: [Sound], at now: Instant) {
+    /// `interrupted`: programs with an interrupted session of class app. One that is in a call was paused for that.
+    mutating func look(_ sounds: [Sound], interrupted: Set<String>, at now: Instant) {
         // "In a call, where an alert is refused, it plays as playback that mixes."
         for sound in sounds where sound.isAlarm && quiet[sound.id] == nil { quiet[sound.id] = isInCall }
-        let playing = sounds.filter(\.isPlaying)
+        let calling = Set(present.keys.filter { $0.purpose == .call }.map(\.program))
+        let heard = Set(sounds.filter { $0.isPlaying && !$0.isRecording }.map(\.program))
+            .union(interrupted.intersection(calling))
+        let playing = sounds.filter { sound in
+            sound.isPlaying && (!sound.isRecording || labelAlone || heard.contains(sound.program))
+        }
         let callers = Set(playing.filter(\.isCall).map(\.program))
         let activities = Set(
             playing.compactMap { sound in
@@ -124,7 +134,7 @@ struct AdoptionModel {
     }
 
     private func purpose(of sound: Sound, _ callers: Set<String>) -> Purpose? {
-        // A recording alone is no sound; it is adopted only if it says that it is a call.
+        // A recording is no sound; it is adopted only if it says that it is a call.
         if sound.isRecording { return sound.isCall ? .call : nil }
         switch sound.role {
         case "alarm": return quiet[sound.id] == false ? .alarm : mixes ? .playback : .quietAlarm

@@ -36,7 +36,7 @@ import Testing
                 switch key.kind {
                 case .real(let range, _): "\((range.lowerBound + range.upperBound) / 3)"
                 case .integer(let range): "\(range.upperBound)"
-                case .onOff: "off"
+                case .onOff: key.values(in: Settings()).first?.value == "on" ? "off" : "on"
                 case .words(let words): words[0]
                 case .holders: "org.example.Phone; /usr/bin/phone"
                 case .names: "mpv; org.example.Player"
