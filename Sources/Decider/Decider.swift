@@ -31,6 +31,8 @@ public struct Decider: Sendable {
     private var adoptedCount = 0
     /// How streams must be treated, and since when.
     private var treated: [AudioStream.ID: (treatment: Treatment, since: Instant)] = [:]
+    /// As ``Enforcement/Outcome/measured``.
+    private var measured: Set<AudioStream.ID> = []
     /// When the streams must be looked at again.
     private var streamsDeadline: Instant?
     private var lastClient: UInt64 = 0
@@ -132,6 +134,7 @@ public struct Decider: Sendable {
             enforcement.forgetStreams()
             outputs.forgetStreams()
             treated = [:]
+            measured = []
         case .player(let id, let event): push([.player(id, event)])
         case .players: push([.treatPlayers])
         case .settings(let settings):
@@ -408,6 +411,10 @@ public struct Decider: Sendable {
 
     /// Whether this stream is seen for the first time.
     public func isNew(_ id: AudioStream.ID) -> Bool { enforcement.isNew(id) }
+        if outcome.measured != measured {
+            measured = outcome.measured
+            next.append(.act(.measure(measured)))
+        }
 
     /// Every stream that differs, or may differ, from what the user left.
     public var kept: [AudioStream.ID: KeptStream] { enforcement.kept }
@@ -512,7 +519,8 @@ extension Action {
         case .releaseOutput: ("release-output", [])
         case .player(_, .pause): ("pause-player", [])
         case .player(_, .play): ("resume-player", [])
-        case .player(_, .ask), .decided, .wish, .guardOutput, .prepareHold, .streams, .look, .checkPlayers, .keepPauses,
+        case .player(_, .ask), .decided, .wish, .guardOutput, .prepareHold, .measure, .streams, .look, .checkPlayers,
+            .keepPauses,
             .showPlayer, .warn, .notice:
             nil
         }

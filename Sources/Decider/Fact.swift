@@ -84,6 +84,8 @@ public enum Action: Sendable {
     case move(RecordingPlacement.Move)
     /// Streams will be held soon.
     case prepareHold
+    /// The streams whose sound is measured from now on.
+    case measure(Set<AudioStream.ID>)
     /// Commands for streams, in order. Also returned without commands, because the stored values of the streams may
     /// have changed.
     case streams([StreamCommand])

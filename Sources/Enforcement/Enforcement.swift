@@ -65,6 +65,8 @@ public struct Enforcement: Sendable {
         public var deadline: UInt64?
         /// Whether a call may begin soon, which will hold streams.
         public var expectsCall = false
+        /// As ``AudioBackend/measured``.
+        public var measured: Set<AudioStream.ID> = []
 
         /// A stream must be treated otherwise from now on.
         public struct Change: Sendable, Hashable {
@@ -112,6 +114,8 @@ public struct Enforcement: Sendable {
     private var busy: Set<Program.Key> = []
     /// Since when each stream plays, as observed, and since when it is paused after that.
     private var began: [AudioStream.ID: (time: UInt64, paused: UInt64?)] = [:]
+    /// The streams that are judged by their sound and make none.
+    private var silent: Set<AudioStream.ID> = []
     /// Since when an active adopted session is silent.
     private var quiet: [SessionID: UInt64] = [:]
     /// Adopted sessions that were activated since they last fell silent.
@@ -132,9 +136,11 @@ public struct Enforcement: Sendable {
     /// How long an alarm may be silent before it rings again, in microseconds.
     public static let alarmPause: UInt64 = 5_000_000
 
-    private func pause(of session: SessionFacts) -> UInt64 {
+    /// `isOpen`: its program has a stream that is judged by its sound, and is open.
+    private func pause(of session: SessionFacts, isOpen: Bool) -> UInt64 {
         if session.isAlarm { return Enforcement.alarmPause }
-        return session.sessionClass == .app ? Enforcement.pause : 0
+        guard session.sessionClass == .app else { return 0 }
+        return isOpen ? Enforcement.afterSound - AudioStream.soundSpan : Enforcement.pause
     }
 
     public init(_ settings: Settings) { self.settings = settings }
@@ -186,6 +192,7 @@ public struct Enforcement: Sendable {
     /// The next changes of adopted sessions. Call again with new facts afterwards, until there are none.
     public mutating func steps(_ facts: Facts, at now: UInt64) -> [Step] {
         stepDeadline = nil
+        silent = silentStreams(facts)
         noteBeginnings(facts, at: now)
         noteAlarms(facts)
         let clients = facts.sessions.filter { $0.kind == .client }
@@ -202,6 +209,7 @@ public struct Enforcement: Sendable {
         var present: Set<AdoptedProgram> = []
         var sounding: [AdoptedProgram] = []
         var fresh: Set<AdoptedProgram> = []
+        var open: Set<AdoptedProgram> = []
         var names: [AdoptedProgram: Program] = [:]
         var latest: [AdoptedProgram: UInt64] = [:]
         for stream in facts.streams where isNobodys(stream, clients, at: now) {
@@ -209,7 +217,8 @@ public struct Enforcement: Sendable {
             present.insert(program)
             // Playing streams have the better name: Chromium calls its recordings "Chromium input".
             if names[program] == nil || stream.stream.direction == .playback { names[program] = stream.program }
-            guard program.isGuess || !stream.stream.isCorked else { continue }
+            if silent.contains(stream.stream.id) { open.insert(program) }
+            guard program.isGuess || !isPaused(stream.stream) else { continue }
             if !sounding.contains(program) { sounding.append(program) }
             if !playing.contains(stream.stream.id) { fresh.insert(program) }
             latest[program] = max(latest[program] ?? 0, began[stream.stream.id]?.time ?? now)
@@ -234,7 +243,10 @@ public struct Enforcement: Sendable {
             }
             // The earlier daemon has requested its activation, and then silenced its streams.
             if isRestart, isSounding, !fresh.contains(program) { asked.insert(session.id) }
-            if let step = step(session, isSounding: isSounding, isFresh: fresh.contains(program), at: now) {
+            if let step = step(
+                session, isSounding: isSounding, isOpen: open.contains(program),
+                isFresh: fresh.contains(program), at: now)
+            {
                 steps.append(step)
             }
         }
@@ -271,7 +283,7 @@ public struct Enforcement: Sendable {
         began = began.filter { present.contains($0.key) }
         // A stream that is being held or moved back may be shown as paused during that time.
         for stream in streams {
-            if stream.isCorked, !stream.isHeld {
+            if isPaused(stream), !stream.isHeld {
                 if began[stream.id]?.paused == nil { began[stream.id]?.paused = now }
             } else if let paused = began[stream.id]?.paused, now < paused + Enforcement.aftermath {
                 began[stream.id]?.paused = nil
@@ -289,6 +301,9 @@ public struct Enforcement: Sendable {
         }
         alarms = present
     }
+
+    /// Paused by its program, or without a sound although it is judged by that.
+    private func isPaused(_ stream: AudioStream) -> Bool { stream.isCorked || silent.contains(stream.id) }
 
     /// If changed settings adopt a program with another role, its session continues with that role and keeps claims and
     /// waits. If the class differs, or another session has that role already, it is closed.
@@ -354,7 +369,7 @@ public struct Enforcement: Sendable {
     }
 
     private mutating func step(
-        _ session: SessionFacts, isSounding: Bool, isFresh: Bool, at now: UInt64
+        _ session: SessionFacts, isSounding: Bool, isOpen: Bool, isFresh: Bool, at now: UInt64
     ) -> Step? {
         if isSounding || session.state != .active { quiet[session.id] = nil }
         if !isSounding { asked.remove(session.id) }
@@ -363,7 +378,7 @@ public struct Enforcement: Sendable {
             guard !isSounding else { return nil }
             let since = quiet[session.id] ?? now
             quiet[session.id] = since
-            let due = since + pause(of: session)
+            let due = since + pause(of: session, isOpen: isOpen)
             if due <= now { return .deactivate(session.id) }
             stepDeadline = min(stepDeadline ?? due, due)
             return nil
@@ -489,7 +504,9 @@ public struct Enforcement: Sendable {
             if ignoring.contains(stream.id), !stream.isCorked, !session.mayResume { return isPlaying ? .held : .muted }
             ignoring.remove(stream.id)
             return isPlaying && !stream.isCorked && isHushed(session, by: all) ? .held : .free(lowered: 0)
-        case (.inactive, .adopted): return stream.isCorked ? .free(lowered: 0) : .held
+        case (.inactive, .adopted):
+            if silent.contains(stream.id) { return session.isMuted ? .muted : .free(lowered: 0) }
+            return stream.isCorked ? .free(lowered: 0) : .held
         }
     }
 

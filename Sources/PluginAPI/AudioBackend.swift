@@ -76,6 +76,9 @@ public protocol AudioBackend: AnyObject {
     func prepareHold()
     /// Moves a held stream to the device of that name, where it continues; nil, or a missing device: the default.
     func letGo(_ id: AudioStream.ID, to deviceName: String?, completion: @escaping Completion)
+    /// The playing streams whose sound is measured (``AudioStream/hasSound``). Each costs some wake-ups a second. Empty
+    /// after the server was lost.
+    var measured: Set<AudioStream.ID> { get set }
     /// Removes the hold sink; the server moves streams that are still on it.
     func removeHold(completion: @escaping Completion)
     /// Reads the values that the server remembers for the next streams, by ``AudioStream/memoryName``; nil if it
@@ -223,6 +226,12 @@ public struct AudioStream: Sendable, Hashable, Identifiable {
     /// Whether the server is placing the stream again, for example after a restart of its session manager; changes
     /// during that time do not come from the user.
     public var isSettling: Bool
+    /// Whether sound was measured in it within ``soundSpan``, or it cannot be measured. False if it is not one of
+    /// ``AudioBackend/measured``.
+    public var hasSound: Bool
+
+    /// Microseconds without sound after which a stream counts as silent.
+    public static let soundSpan: UInt64 = 500_000
 
     /// When the server applies a changed volume or a move.
     public enum Rendering: Sendable, Hashable {
@@ -255,7 +264,7 @@ public struct AudioStream: Sendable, Hashable, Identifiable {
         isPeakMeter: Bool = false, applicationName: String = "", role: String? = nil, isCorked: Bool = false,
         isMuted: Bool = false, deviceName: String = "", portUID: String? = nil, portName: String = "",
         properties: [String: String] = [:], volume: [UInt32] = [], isHeld: Bool = false, isStopping: Bool = false,
-        rendering: Rendering = .atOnce, isSettling: Bool = false
+        rendering: Rendering = .atOnce, isSettling: Bool = false, hasSound: Bool = false
     ) {
         self.id = id
         self.processID = processID
@@ -276,6 +285,7 @@ public struct AudioStream: Sendable, Hashable, Identifiable {
         self.isStopping = isStopping
         self.rendering = rendering
         self.isSettling = isSettling
+        self.hasSound = hasSound
     }
 
     public var direction: Direction { id.direction }

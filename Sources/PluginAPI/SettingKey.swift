@@ -53,6 +53,11 @@ public struct SettingKey: Sendable {
         real(
             "ducking", "hold", \.ducking.hold, 0...10, "s",
             "How long others stay ducked after a prompt ends, in case another prompt follows."),
+        switched(
+            "ducking", "silent-streams", \.ducking.silentStreams,
+            "Whether the sound of a stream is measured if its media.role alone makes it duck others: then it ducks them only "
+                + "from its first sound until 2 s after its last. off: for as long as it is not paused. on costs some "
+                + "wake-ups a second while such a stream is open."),
 
         word(
             "enforcement", "mode", \.enforcement.mode,

@@ -33,6 +33,8 @@ public struct Settings: Sendable, Hashable {
         public var release = 0.4
         /// Seconds to stay ducked between prompts.
         public var hold = 0.25
+        /// Whether a stream that ducks others only because of its role does so only while it makes a sound.
+        public var silentStreams = false
     }
 
     /// How the daemon enforces the rules at the sound server.

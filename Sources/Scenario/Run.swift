@@ -288,7 +288,8 @@ public struct Run {
         case .look: lookAtStreams()
         case .checkPlayers: decider.submit(.players)
         case .player(let label, let request): send(request, to: label)
-        case .wish, .guardOutput, .releaseOutput, .prepareHold, .keepPauses, .showPlayer, .warn, .notice: break
+        case .wish, .guardOutput, .releaseOutput, .prepareHold, .measure, .keepPauses, .showPlayer, .warn, .notice:
+            break
         }
     }
 

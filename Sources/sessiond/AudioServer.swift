@@ -100,6 +100,8 @@ final class AudioServer {
 
     func prepareHold() { backend.prepareHold() }
 
+    func measure(_ streams: Set<AudioStream.ID>) { backend.measured = streams }
+
     func move(_ move: RecordingPlacement.Move) {
         backend.moveStream(move.stream, to: move.input) { [weak self, log] result in
             guard case .failure(let error) = result else { return }

@@ -227,6 +227,7 @@ final class Daemon {
         case .releaseOutput: audio?.releaseOutput()
         case .move(let move): audio?.move(move)
         case .prepareHold: audio?.prepareHold()
+        case .measure(let streams): audio?.measure(streams)
         case .streams(let commands): streams?.run(commands)
         case .look: streams?.look()
         case .checkPlayers: players?.checkSoon()

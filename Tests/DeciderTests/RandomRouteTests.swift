@@ -277,7 +277,8 @@ struct RouteRun {
                 ask(former, reason, mayRepeat: true)
             case .guardOutput(let isGuarded): server.isGuarded = isGuarded
             case .releaseOutput: server.heldSince = nil
-            case .ask, .wish, .move, .prepareHold, .streams, .look, .checkPlayers, .keepPauses, .player, .showPlayer,
+            case .ask, .wish, .move, .prepareHold, .measure, .streams, .look, .checkPlayers, .keepPauses, .player,
+                .showPlayer,
                 .warn, .notice:
                 break
             }

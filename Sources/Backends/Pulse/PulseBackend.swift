@@ -21,6 +21,7 @@ public final class PulseBackend: AudioBackend {
     public var onLatencyChanged: (() -> Void)?
     public var onPoliciesChanged: (() -> Void)?
     public var guardsOutput = false { didSet { if guardsOutput != oldValue { keepGuard() } } }
+    public var measured: Set<AudioStream.ID> = [] { didSet { if measured != oldValue { keepMeters() } } }
     public var outputWish = OutputWish() { didSet { if outputWish != oldValue { keepTuning() } } }
     public var formerProfiles: [String: String] {
         get { headsets.former }
@@ -65,6 +66,10 @@ public final class PulseBackend: AudioBackend {
     var standIns: [String: PulseStandIn] = [:]
     /// Requests ``outputWish`` from the output.
     var tuning: PulseTuning? { didSet { oldValue?.close() } }
+    /// By the number of the stream that is measured.
+    var meters: [UInt32: PulseMeter] = [:] {
+        didSet { for (index, meter) in oldValue where meters[index] !== meter { meter.close() } }
+    }
     /// Asks the server for its defaults again.
     var witness: PulseConnection?
 
@@ -135,6 +140,7 @@ public final class PulseBackend: AudioBackend {
     /// From now on, uses that connection.
     func use(_ made: PulseConnection) {
         tuning = nil
+        meters = [:]
         connection = made
         made.onState = { [weak self] state in
             switch state {
@@ -169,6 +175,8 @@ public final class PulseBackend: AudioBackend {
         // It must not be freed in here, because this is called from its own callbacks.
         let old = connection
         tuning = nil
+        meters = [:]
+        measured = []
         connection = nil
         old?.close()
         reset()
@@ -194,6 +202,7 @@ public final class PulseBackend: AudioBackend {
         if isSettled, round.isAsking { return }
         if model.asksForClients(isLate: isSettled || model.isOnGuard) { return readClients() }
         lookAtHeadsets()
+        model.meters = meters.mapValues { PulseModel.Meter(index: $0.index, hasSound: $0.hasSound) }
         model.tuning = tuning.flatMap { tuning in tuning.index.map { ($0, tuning.latency) } }
         var current = model.snapshot(now: now)
         let previous = snapshot
@@ -229,6 +238,7 @@ public final class PulseBackend: AudioBackend {
             current.isOutputHeld = previous.isOutputHeld
             snapshot = current
             if current.streams != previous.streams { onStreamsChanged?() }
+            keepMeters()
             return
         }
         settle?.disarm()
@@ -271,6 +281,7 @@ public final class PulseBackend: AudioBackend {
         if previous.policies != current.policies { onPoliciesChanged?() }
         keepGuard()
         keepTuning()
+        keepMeters()
     }
 
     private func tellFirst(_ current: AudioSnapshot) {

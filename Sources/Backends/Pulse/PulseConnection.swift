@@ -83,6 +83,11 @@ final class PulseConnection {
         isOpen ? PulseTuning(wish, for: output, on: context) : nil
     }
 
+    /// Measures a stream. It must be freed before the connection. Nil if libpulse refuses.
+    func measure(_ index: UInt32, on device: UInt32, _ attempts: Int, hasSound: Bool) -> PulseMeter? {
+        isOpen ? PulseMeter(index, on: device, attempts, hasSound: hasSound, context: context) : nil
+    }
+
     /// Starts to connect; ``onState`` reports the result, also if it fails at once. `server` nil: libpulse decides.
     func connect(to server: String?) {
         let status = pa_context_connect(context, server, PA_CONTEXT_NOAUTOSPAWN, nil)

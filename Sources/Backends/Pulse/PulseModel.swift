@@ -32,6 +32,15 @@ struct PulseModel {
     /// Our own stream that requests rate and buffer, and its buffer as reported by the server; nil: none exists.
     var tuning: (index: UInt32, latency: Double)?
 
+    /// Our recordings that measure a stream, by the number of that stream.
+    var meters: [UInt32: Meter] = [:]
+
+    struct Meter {
+        /// Nil until the server has created it.
+        let index: UInt32?
+        let hasSound: Bool
+    }
+
     /// Identifies this run of the server.
     var cookie: UInt32 = 0
 
@@ -222,7 +231,9 @@ struct PulseModel {
         result.streams =
             playing.values.filter { $0.index != tuning?.index }.sorted { $0.index < $1.index }
             .map { describe($0, .playback, on: sinks[$0.device], now) }
-            + recording.values.sorted { $0.index < $1.index }
+            + recording.values.filter { recording in !meters.values.contains { $0.index == recording.index } }.sorted {
+                $0.index < $1.index
+            }
             .map { describe($0, .record, on: sources[$0.device], now) }
         result.isInputMuted = input?.active != nil && input?.isMuted == true
         result.outputVolume = output.map { $0.isMuted ? 0 : $0.volume } ?? 1
@@ -241,6 +252,7 @@ struct PulseModel {
         if let device, device.isFilter { result.outputUID = output(behind: device) }
         result.isSettling =
             direction == .playback && unplaced[stream.index].map { now &- $0 < PulseModel.settling } ?? false
+        result.hasSound = direction == .playback && meters[stream.index]?.hasSound == true
         return result
     }
 
