@@ -301,7 +301,12 @@ public struct Decider: Sendable {
     private mutating func carryOut(_ step: Enforcement.Step) {
         switch step {
         case .adopt(let adopted, let program, let evidence):
-            let name = program.name.isEmpty ? "a program" : program.name.prefix(bytes: settings.limits.stringLength)
+            // Beside the program's own session for what it plays otherwise.
+            let suffix = adopted.isGuess ? Program.callSuffix : ""
+            let name =
+                (program.name.isEmpty
+                    ? "a program" : program.name.prefix(bytes: settings.limits.stringLength - suffix.utf8.count))
+                + suffix
             let new = NewSession(
                 name: name, client: newClientID(), sessionClass: adopted.role.sessionClass,
                 configuration: adopted.role.configuration, notifiesOnExit: true, evidence: evidence)
@@ -406,15 +411,15 @@ public struct Decider: Sendable {
             ]
         }
         if outcome.expectsCall { next.append(.act(.prepareHold)) }
+        if outcome.measured != measured {
+            measured = outcome.measured
+            next.append(.act(.measure(measured)))
+        }
         push(next + [.act(.streams(outcome.commands))])
     }
 
     /// Whether this stream is seen for the first time.
     public func isNew(_ id: AudioStream.ID) -> Bool { enforcement.isNew(id) }
-        if outcome.measured != measured {
-            measured = outcome.measured
-            next.append(.act(.measure(measured)))
-        }
 
     /// Every stream that differs, or may differ, from what the user left.
     public var kept: [AudioStream.ID: KeptStream] { enforcement.kept }

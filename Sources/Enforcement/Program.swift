@@ -32,6 +32,8 @@ public struct Program: Sendable, Hashable {
     public static let alarm = Key.name("Alarm")
     /// The key of event sounds from the server's cache, which are streams of no client.
     public static let eventSounds = Key.name("Event sounds")
+    /// Follows the name in the name of a guessed call.
+    public static let callSuffix = " (call)"
     /// Whether it is ``server``.
     public var isServer: Bool { self == .server }
     /// Whether it reads the screen aloud. Its stream plays silence between two texts, so nobody knows when it speaks.

@@ -9,14 +9,19 @@ struct ExplainCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "explain", abstract: "Explain why a session is in its state, back to the first cause.")
 
-    @Argument(help: "A session: its number, (part of) its name, its process id or its path.", completion: .sessions)
+    @Argument(
+        help: "A session by its number or path, or all sessions of a program by (part of) its name or its process id.",
+        completion: .sessions)
     var session: String
     @OptionGroup var output: OutputOptions
     @OptionGroup var bus: BusOptions
 
     func run() throws {
         let service = try Service(bus)
-        let chosen = try service.sessions().chosen(by: session)
+        for chosen in try service.sessions().all(by: session) { try explain(chosen, service) }
+    }
+
+    private func explain(_ chosen: SessionInfo, _ service: Service) throws {
         let causes = try service.ask("Explain", [.objectPath(chosen.path)]).first?.arrayValue ?? []
         if output.json {
             return Output.line(

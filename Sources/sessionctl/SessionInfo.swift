@@ -20,6 +20,11 @@ struct SessionInfo {
 
     var number: UInt64 { ObjectPath.sessionID(path)?.number ?? 0 }
     var name: String { string("Name") }
+    /// The name of its program: a guessed call has a suffix.
+    fileprivate var programName: String {
+        name.hasSuffix(SessionInfo.callSuffix) ? String(name.dropLast(SessionInfo.callSuffix.count)) : name
+    }
+    private static let callSuffix = " (call)"
     /// Nil for an unknown state.
     var state: SessionState? { SessionState(rawValue: string("State")) }
     /// When it entered its state, in microseconds of the daemon's clock; 0 if unknown.
@@ -49,21 +54,40 @@ struct SessionInfo {
 extension [SessionInfo] {
     /// Finds a session by path, number, process, name or part of a name.
     func chosen(by text: String) throws -> SessionInfo {
-        if let session = first(where: { $0.path == text }) { return session }
+        let found = try matching(text)
+        let same = found.filter { $0.name.lowercased() == text.lowercased() }
+        let session = same.count == 1 ? same[0] : try only(found, text)
+        return try session ?? absent(text)
+    }
+
+    /// Finds all sessions of a process or of a program by its name, or one by path or number; calls come first.
+    func all(by text: String) throws -> [SessionInfo] {
+        let found = try matching(text)
+        let isOneProgram =
+            Set(found.map(\.processID)).count == 1 || Set(found.map { $0.programName.lowercased() }).count == 1
+        if found.isEmpty { _ = try absent(text) }
+        if !isOneProgram { _ = try only(found, text) }
+        return found.filter { $0.sessionClass == .call } + found.filter { $0.sessionClass != .call }
+    }
+
+    private func matching(_ text: String) throws -> [SessionInfo] {
+        if let session = first(where: { $0.path == text }) { return [session] }
         if text.hasPrefix("/") {
             throw Complaint.refused("there is no session at \(text.escaped); see 'sessionctl list'")
         }
         if let number = UInt64(text) {
-            if let session = first(where: { $0.number == number }) { return session }
-            if let session = try only(filter { UInt64($0.processID) == number }, text) { return session }
+            if let session = first(where: { $0.number == number }) { return [session] }
+            let ofProcess = filter { UInt64($0.processID) == number }
+            if !ofProcess.isEmpty { return ofProcess }
         }
         // An empty text, for example from an unset variable, would match every name.
         guard !text.isEmpty else { throw Complaint.refused("which session? see 'sessionctl list'") }
         let wanted = text.lowercased()
-        let same = filter { $0.name.lowercased() == wanted }
-        if let session = try only(same.isEmpty ? filter { $0.name.lowercased().includes(wanted) } : same, text) {
-            return session
-        }
+        let same = filter { $0.name.lowercased() == wanted || $0.programName.lowercased() == wanted }
+        return same.isEmpty ? filter { $0.name.lowercased().includes(wanted) } : same
+    }
+
+    private func absent(_ text: String) throws -> SessionInfo {
         throw Complaint.refused("no session is '\(text.escaped)'; see 'sessionctl list'")
     }
 

@@ -49,7 +49,8 @@ struct ProgramReader {
         guard stream.processID != UInt32(bitPattern: getpid()) else {
             return StreamFacts(stream: stream, ancestry: [], sandbox: nil, program: nil)
         }
-        var names: Set<String> = [stream.applicationName]
+        let stated = stream.applicationName.behindPlugIn
+        var names: Set<String> = [stream.applicationName, stated]
         for key in ["application.id", "application.process.binary"] {
             if let name = stream.properties[key] { names.insert(name) }
         }
@@ -62,7 +63,7 @@ struct ProgramReader {
             return StreamFacts(
                 stream: stream, ancestry: [], user: user(of: nil), sandbox: portal,
                 program: Program(
-                    key: key, name: stream.applicationName, names: names, mayCall: mayCall,
+                    key: key, name: stated, names: names, mayCall: mayCall,
                     mayAlert: admits(privileges.alert, portal), mayBeGuessed: !isSystem || mayCall))
         }
         var sandbox: String?
@@ -120,6 +121,14 @@ struct ProgramReader {
     private func admits(_ holder: Settings.Privileges.Holder, _ application: String?) -> Bool {
         guard case .only(let names) = holder, let application else { return false }
         return names.contains(application)
+    }
+}
+
+extension String {
+    /// The program's name in the one that ALSA's plug-in for the sound server states for it.
+    fileprivate var behindPlugIn: String {
+        guard hasPrefix("ALSA plug-in ["), hasSuffix("]") else { return self }
+        return String(dropFirst("ALSA plug-in [".count).dropLast())
     }
 }
 

@@ -45,7 +45,7 @@ struct CallInhibitorTests {
         let scene = try RealCallTests.Scene(.pulseAudio, settings: Self.settings)
         let mock = try Self.mock(desktop, on: scene)
         let phone = try Phone(on: scene.server)
-        #expect(try eventually { try scene.call()?["Name"] == .string("Phone") }, "\(phone.playing.errors)")
+        #expect(try eventually { try scene.call()?["Name"] == .string("Phone (call)") }, "\(phone.playing.errors)")
         mock.send("add sleep \(Self.webRTC)")
         #expect(mock.line { $0 == "done" } != nil, "\(mock.errors)")
         phone.recording?.kill()
@@ -64,7 +64,7 @@ struct CallInhibitorTests {
             #expect(mock.line { $0 == "done" } != nil, "\(mock.errors)")
         }
         let phone = try Phone(on: scene.server)
-        #expect(try eventually { try scene.call()?["Name"] == .string("Phone") }, "\(phone.playing.errors)")
+        #expect(try eventually { try scene.call()?["Name"] == .string("Phone (call)") }, "\(phone.playing.errors)")
         phone.recording?.kill()
         #expect(try eventually(timeout: 20) { try scene.call() == nil })
         withExtendedLifetime((mock, phone)) {}
