@@ -28,8 +28,11 @@ struct HoldModule {
 
     static func path(in folder: String) -> String { folder + "/" + PulseDevice.holdName }
 
-    /// Without hardware, so that module-switch-on-connect ignores it, and with the lowest rank as a default.
-    private static let common = "device.description='Held by sessiond' device.class=filter sessiond.hold=1"
+    /// Without hardware, so that module-switch-on-connect ignores it, and with the lowest rank as a default. The
+    /// description is for people who see it in a list of outputs; desktops such as KDE's do not list virtual devices.
+    private static let common =
+        "device.description='Sound on hold (not an output)' device.class=filter sessiond.hold=1 node.virtual=true "
+        + "priority.session=-1000"
 
     /// WirePlumber 0.4 makes a link to a passive sink passive, which wakes nothing: no data is requested from the
     /// stream.
