@@ -133,7 +133,7 @@ let package = Package(
         room("MediaLibrary", ["CSQLite", "TagFormats", "MediaValues", "FileFormats", "Processes", "PluginAPI"], fast),
 
         // Backends. None imports SessionManager.
-        room("PulseBackend", path: "Sources/Backends/Pulse", ["CPulse", "EventLoop", "PluginAPI"]),
+        room("PulseBackend", path: "Sources/Backends/Pulse", ["CPulse", "EventLoop", "Processes", "PluginAPI"]),
         room(
             "GStreamerBackend", path: "Sources/Backends/GStreamer",
             ["CGStreamer", "FileFormats", "EventLoop", "PluginAPI"]),

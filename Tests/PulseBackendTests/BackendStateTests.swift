@@ -470,16 +470,42 @@ import Testing
 
     @Test func request_waitsUntilTheServerShowsTheLastOne() {
         var guards = GuardState()
-        guards.create(beside: "speaker")
+        guards.create(.session(5))
         var isSettled = [guards.isSettled(isThere: false), guards.isSettled(isThere: true)]
-        #expect(isSettled == [false, true] && guards.request == nil && guards.pinnedOutput == "speaker")
+        #expect(isSettled == [false, true] && guards.request == nil && guards.rank == .session(5))
         guards.remove()
         isSettled = [guards.isSettled(isThere: true), guards.isSettled(isThere: false)]
         #expect(isSettled == [false, true])
-        guards.create(beside: "speaker")
+        guards.create(.session(5))
         guards.creatingFailed()
         isSettled = [guards.isSettled(isThere: false)]
         #expect(isSettled == [true] && guards.isRefused)
+    }
+
+    @Test func guardThatDisplacedADevice_isNotCreatedAgainUntilTheOutputChanges() {
+        var guards = GuardState()
+        var may = guards.mayCreate(for: "headphones")
+        #expect(may)
+        guards.displace("headphones")
+        may = guards.mayCreate(for: "headphones")
+        #expect(!may)
+        may = guards.mayCreate(for: "speaker")
+        #expect(may)
+        may = guards.mayCreate(for: "headphones")
+        #expect(may)
+        guards.create(.session(5))
+        guards.creatingFailed()
+        may = guards.mayCreate(for: "headphones")
+        #expect(!may)
+    }
+
+    @Test func defaults_areCheckedAgainOnce() {
+        var guards = GuardState()
+        let one = GuardState.Defaults(sink: "a", source: "b")
+        var isNew = [guards.isNew(one), guards.isNew(one)]
+        #expect(isNew == [true, false])
+        isNew = [guards.isNew(GuardState.Defaults(sink: "a", source: "c")), guards.isNew(one)]
+        #expect(isNew == [true, true])
     }
 
     @Test func secondGuard_isRemovedWhenItExists_ifItIsNoLongerWanted() {

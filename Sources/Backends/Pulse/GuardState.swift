@@ -17,13 +17,24 @@ struct GuardState {
         case unwanted
     }
 
+    struct Defaults: Sendable, Equatable {
+        let sink: String
+        let source: String
+    }
+
     /// The request whose result the server must show before the next one; nil: none.
     private(set) var request: Request?
     /// The server has refused to create it.
     private(set) var isRefused = false
     private(set) var second = Second.allowed
-    /// The configured default, if known: the one set here, until it changes.
-    var pinnedOutput: String?
+    /// Whether the guard was already the default when this connection was made. Then it may be the configured one.
+    var isFound = false
+    /// How the guard was created; nil: an earlier daemon did it.
+    private(set) var rank: GuardPlan.Rank?
+    /// The default output whose place, or whose microphone's, a guard has taken. There is none until the output changes.
+    private(set) var displaced: String?
+    /// The defaults for which the guard was checked again after the session manager has written its file.
+    private(set) var checked: Defaults?
     /// Until when the guard may become the default after a port of a remaining device was unplugged; nil: not
     /// requested.
     var guardDue: UInt64?
@@ -38,9 +49,23 @@ struct GuardState {
         }
     }
 
-    mutating func create(beside output: String) {
+    mutating func create(_ rank: GuardPlan.Rank) {
         request = .creating
-        pinnedOutput = output
+        self.rank = rank
+    }
+
+    mutating func displace(_ output: String) { displaced = output }
+
+    /// Whether a guard may be created while this is the default output.
+    mutating func mayCreate(for output: String) -> Bool {
+        if displaced != output { displaced = nil }
+        return displaced == nil && !isRefused
+    }
+
+    /// Whether these defaults have not been checked.
+    mutating func isNew(_ defaults: Defaults) -> Bool {
+        defer { checked = defaults }
+        return checked != defaults
     }
 
     mutating func creatingFailed() {

@@ -67,6 +67,7 @@ extension PulseBackend {
     func setDefault(
         _ name: String?, _ isInput: Bool, on connection: PulseConnection, _ end: @escaping (Bool) -> Void
     ) {
+        if isInput { configuredSource.request(name) } else { configuredSink.request(name) }
         connection.command(end) {
             isInput ? pa_context_set_default_source($0, name, $1, $2) : pa_context_set_default_sink($0, name, $1, $2)
         }

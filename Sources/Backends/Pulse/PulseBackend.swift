@@ -57,6 +57,8 @@ public final class PulseBackend: AudioBackend {
     var round = ReadRound()
     var requests = RouteRequests()
     var guards = GuardState()
+    var configuredSink = ConfiguredDefault()
+    var configuredSource = ConfiguredDefault()
     var holds = HoldState()
     var doubt = DefaultDoubt()
     private var settleTime = SettleTime()
@@ -162,6 +164,8 @@ public final class PulseBackend: AudioBackend {
         requests = RouteRequests()
         headsets = HeadsetProfiles(headsets.former)
         guards = GuardState()
+        configuredSink = ConfiguredDefault()
+        configuredSource = ConfiguredDefault()
         holds = HoldState()
         doubt = DefaultDoubt()
         settleTime = SettleTime()
@@ -217,8 +221,9 @@ public final class PulseBackend: AudioBackend {
             return tellFirst(model.snapshot(now: now))
         }
 
-        if !model.isOnGuard, model.defaultSink != guards.pinnedOutput { guards.pinnedOutput = nil }
+        noteDefaults(at: now)
         dropSecondGuard()
+        dropDisplacingGuard(previous, current)
         moveToGuard(previous, current, now)
         awaitMoves()
         doubtDefault(previous, current)
@@ -287,6 +292,8 @@ public final class PulseBackend: AudioBackend {
     private func tellFirst(_ current: AudioSnapshot) {
         snapshot = current
         snapshot.isOutputHeld = model.isOnGuard
+        guards.isFound = model.isOnGuard
+        noteDefaults(at: MonotonicClock.now())
         defer {
             if let end = model.enumerationEnd(MonotonicClock.now()) { enumerated?.arm(at: end) }
             keepGuard()

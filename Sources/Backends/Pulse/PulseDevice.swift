@@ -23,6 +23,10 @@ struct PulseDevice: Hashable {
     /// Whether a route cannot use it: a sink's monitor, the dummy sink of a server without sinks, the hold sink, the
     /// guard, or a sink of WirePlumber's roles.
     let isNoPort: Bool
+    /// Whether it is the monitor of a sink.
+    let isMonitor: Bool
+    /// Whether it is a sink of sessiond's, or the monitor of one.
+    var isOurs: Bool { PulseGuard.isName(name) || name.hasPrefix(PulseDevice.holdName) }
     /// Whether it is the guard.
     let isGuard: Bool
     /// Whether it is the hold sink.
@@ -60,6 +64,7 @@ struct PulseDevice: Hashable {
         rate = info.sample_spec.rate
         card = info.card
         self.isNetwork = isNetwork
+        self.isMonitor = isMonitor
         isGuard = !isInput && PulseGuard.isName(name)
         isHold = !isInput && name == PulseDevice.holdName
         properties = PulseDevice.read(info.proplist, prefixes: PulseDevice.prefixes)
@@ -77,6 +82,12 @@ struct PulseDevice: Hashable {
         }
         activePort = (info.active_port?.pointee.name).map { String(cString: $0) }
     }
+
+    /// Whether the server may choose it as a default.
+    var isUsable: Bool { ports.isEmpty || ports.contains(where: \.isAvailable) }
+
+    /// What decides whether the server chooses it as a default.
+    var forRule: DefaultRule.Device { DefaultRule.Device(name: name, properties: properties, isMonitor: isMonitor) }
 
     /// The port in use.
     var active: Port? {
@@ -145,7 +156,7 @@ struct PulseDevice: Hashable {
 
     private static let prefixes = [
         "device.", "bluetooth.", "api.bluez5.", "node.virtual", "node.network", "node.link-group", "client.id",
-        "policy.role-based.target", "priority.session",
+        "policy.role-based.target", "priority.",
     ]
 
     static func read(_ list: OpaquePointer?, prefixes: [String]) -> [String: String] {

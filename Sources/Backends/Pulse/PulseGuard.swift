@@ -8,7 +8,8 @@ public import PluginAPI
 /// second after the default: if a device goes, the server itself moves its streams to the guard. If a port
 /// goes, the guard is ranked before all devices as soon as the server reports it.
 ///
-/// The guard is never made the configured default, because servers and session managers remember that one.
+/// Neither the guard nor another device is made the configured default for that, because servers and session managers
+/// remember it as the user's choice.
 extension PulseBackend {
     public func releaseOutput() {
         guard isReady, let connection else { return }
@@ -24,18 +25,15 @@ extension PulseBackend {
             }
             return
         }
-        // If the server itself moves the streams there, the user's choice of the removed device stays remembered.
-        let isAlone = model.isPipeWire && model.sinks.values.filter { !$0.isNoPort }.count == 1
-        if to.name != guards.pinnedOutput, !isAlone {
+        // If the server chooses it by itself, the device that the user chose stays the configured default.
+        if guards.isFound || choiceWithoutGuard() != to.name {
             connection.command({ _ in }) { pa_context_set_default_sink($0, to.name, $1, $2) }
         }
         doubtDefault()
-        // WirePlumber does not check a device again whose port went and was replaced before WirePlumber had checked it;
-        // but it does when any device is removed.
-        if model.isPipeWire { unloadGuard() }
+        unloadGuard()
     }
 
-    private func unloadGuard(_ end: @escaping () -> (Bool) -> Void = { { _ in } }) {
+    func unloadGuard(_ end: @escaping () -> (Bool) -> Void = { { _ in } }) {
         for device in model.sinks.values where device.isGuard {
             guards.remove()
             connection?.unloadModule(device.module, end())
@@ -43,11 +41,13 @@ extension PulseBackend {
         guards.removeSecond(end())
     }
 
-    /// Creates a second guard that ranks before all devices.
-    private func loadSecondGuard(_ connection: PulseConnection) {
-        guard guards.createSecond() else { return }
+    /// Creates a second guard, which ranks before all outputs.
+    private func loadSecondGuard(_ rank: GuardPlan.Rank, _ connection: PulseConnection) {
+        guard !model.sinks.values.contains(where: { PulseGuard.isSecond($0.name) }), guards.createSecond() else {
+            return
+        }
         var module = noIndex
-        connection.loadModule("module-null-sink", PulseGuard.secondArguments, made: { module = $0 }) {
+        connection.loadModule("module-null-sink", PulseGuard.secondArguments(rank), made: { module = $0 }) {
             [weak self, weak connection] isThere in
             guard let left = self?.guards.secondCame(isThere) else { return }
             // Its removal was requested before it existed.
@@ -76,36 +76,28 @@ extension PulseBackend {
         batch.close()
     }
 
-    /// Creates or removes the guard according to ``guardsOutput``. Called after every relevant change.
+    /// Creates or removes the guard according to ``guardsOutput`` and ``GuardPlan``. Called after every relevant change.
     func keepGuard() {
         guard isReady, let connection else { return }
-        let guardSink = model.sinks.values.first(where: \.isGuard)
+        let guardSinks = model.sinks.values.filter(\.isGuard)
         // A finished request is not yet visible: the state must show it before the next request.
-        guard guards.isSettled(isThere: guardSink != nil) else { return }
+        guard guards.isSettled(isThere: !guardSinks.isEmpty) else { return }
         if model.isOnGuard || guards.guardDue != nil { return }
-        if guardsOutput, guardSink == nil, !guards.isRefused, !snapshot.isEnumerating, let output = outputToBe,
-            !output.isNoPort
-        {
-            // The default must be a configured one, because the guard ranks before all others.
-            connection.command({ _ in }) { pa_context_set_default_sink($0, output.name, $1, $2) }
-            guards.create(beside: output.name)
-            connection.loadModule("module-null-sink", PulseGuard.arguments(for: model.wirePlumber)) { [weak self] in
-                if !$0 { self?.guards.creatingFailed() }
-            }
-            // Not suspended: PulseAudio discards what it has rendered ahead of a paused stream only on a
-            // sink that is awake; otherwise the next sink plays it.
-        } else if !guardsOutput, guardSink != nil {
-            unloadGuard { [weak self] in { if !$0 { self?.guards.removingFailed() } } }
+        let plan = guardPlan
+        if let guardSink = guardSinks.first {
+            let isAlone = guardSinks.count == 1 && !PulseGuard.isSecond(guardSink.name)
+            if isAlone, let plan, plan.admits(guardSink.properties) || plan.rank == guards.rank { return }
+            // While the output changes, it is not replaced.
+            if guardsOutput, isAlone, isChangingOutput { return }
+            return unloadGuard { [weak self] in { if !$0 { self?.guards.removingFailed() } } }
         }
-    }
-
-    /// The output that was requested, because the shown default may be outdated; otherwise the current
-    /// one.
-    private var outputToBe: PulseDevice? {
-        guard let uid = requests.outputOnItsWay(at: MonotonicClock.now()),
-            let (device, _) = model.find(uid, isInput: false)
-        else { return model.output }
-        return device
+        guard !snapshot.isEnumerating, let rank = plan?.rank else { return }
+        guards.create(rank)
+        connection.loadModule("module-null-sink", PulseGuard.arguments(rank)) { [weak self] in
+            if !$0 { self?.guards.creatingFailed() }
+        }
+        // Not suspended: PulseAudio discards what it has rendered ahead of a paused stream only on a
+        // sink that is awake; otherwise the next sink plays it.
     }
 
     /// After a pulled jack the device would continue on another port: everything is moved to the guard instead.
@@ -113,22 +105,27 @@ extension PulseBackend {
     /// PulseAudio prefers any device to one whose port is unplugged, even to the configured default: therefore the
     /// unplugged port is made active again. On PipeWire a second guard ranks before the configured default.
     func moveToGuard(_ previous: AudioSnapshot, _ current: AudioSnapshot, _ now: UInt64) {
-        if let until = guards.guardDue, model.isOnGuard || until < now { guards.guardDue = nil }
+        if model.isOnGuard {
+            guards.guardDue = nil
+        } else if let until = guards.guardDue, until < now {
+            releaseOutput()
+        }
         guard guardsOutput, guards.guardDue == nil, let connection, let port = previous.route.outputs.first,
             !current.availableOutputs.contains(where: { $0.uid == port.uid }),
-            let device = model.sinks.values.first(where: { $0.portName(of: port.uid) != nil }),
-            let name = device.portName(of: port.uid), model.sinks.values.contains(where: \.isGuard)
+            let (device, name) = model.find(port.uid, isInput: false)
         else { return }
-        // Also if the server itself has moved the streams there, because it may move them back when it sees another
-        // port.
-        guards.guardDue = model.isOnGuard ? nil : now &+ PulseGuard.guardTime
         if model.isPipeWire {
-            loadSecondGuard(connection)
+            guard let rank = secondRank else { return }
+            loadSecondGuard(.session(rank), connection)
         } else {
+            guard model.sinks.values.contains(where: \.isGuard) else { return }
             connection.command({ [weak self] in if !$0 { self?.guards.guardDue = nil } }) {
                 pa_context_set_sink_port_by_name($0, device.name, name, $1, $2)
             }
         }
+        // Also if the server itself has moved the streams there, because it may move them back when it sees another
+        // port.
+        guards.guardDue = model.isOnGuard ? nil : now &+ PulseGuard.guardTime
         doubtDefault()
     }
 }
@@ -152,22 +149,27 @@ enum PulseGuard {
         name.hasPrefix(PulseGuard.name) || name.hasPrefix(PulseGuard.formerName)
     }
 
-    /// The properties by which PulseAudio (`pa_device_init_priority`) and WirePlumber (`priority.session`) rank
-    /// devices.
-    ///
-    /// WirePlumber adds to that number for the user's choices: version 0.4 adds 340,000 for the last choice and 300,000
-    /// for the one before; later versions 30,000 and 20,000. The guard must be between the two.
-    static func arguments(for manager: WirePlumberVersion?) -> String {
-        let rank = manager.map { $0 < WirePlumberVersion(0, 5) } == true ? 330_000 : 29_000
-        return arguments(name, rank: rank)
+    static func arguments(_ rank: GuardPlan.Rank) -> String { arguments(name, rank) }
+
+    /// The arguments of the second guard.
+    static func secondArguments(_ rank: GuardPlan.Rank) -> String { arguments(secondName, rank) }
+
+    private static func arguments(_ name: String, _ rank: GuardPlan.Rank) -> String {
+        let properties =
+            switch rank {
+            case .session(let number):
+                // Desktops such as KDE's do not list virtual devices.
+                [
+                    "priority.session": String(number), "device.class": "filter", "node.virtual": "true",
+                    "state.restore-props": "false",
+                ]
+            case .properties(let properties): properties
+            }
+        let list = properties.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: " ")
+        return "sink_name=\(name) rate=48000 channels=2 "
+            + "sink_properties=\"device.description='\(description)' \(list)\""
     }
 
-    /// The arguments of the second guard, which ranks also before chosen devices.
-    static let secondArguments = arguments(secondName, rank: 1_000_000)
-
-    private static func arguments(_ name: String, rank: Int) -> String {
-        "sink_name=\(name) rate=48000 channels=2 sink_properties=\"device.description='Nowhere' "
-            + "device.class=sound device.api=jack device.form_factor=headphone device.bus=bluetooth "
-            + "priority.session=\(rank) node.hidden=true\""
-    }
+    /// What people read who see it in a list of outputs.
+    private static let description = "Silence after unplugging (not an output)"
 }
