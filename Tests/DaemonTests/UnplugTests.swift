@@ -178,6 +178,50 @@ import Testing
         withExtendedLifetime(tone) {}
     }
 
+    /// Beside other outputs, also one that ranks before the card: the card was chosen, so its speaker plays. On a server that
+    /// switches to another port by itself, and on one that does not.
+    @Test(
+        .enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: the fake card"), arguments: [true, false],
+        [["spare"], ["spare", "dock"]])
+    func jackIsPulledBesideOtherOutputs_cardStaysTheDefault(_ switches: Bool, _ others: [String]) throws {
+        let pulse = try PrivatePulse(
+            sinks: [],
+            modules: ["module-default-device-restore"] + (switches ? ["module-switch-on-port-available"] : []))
+        for other in others {
+            let usb = ["device.class": "sound", "device.api": "alsa", "device.bus": "usb"]
+            try pulse.addSink(other, properties: other == "dock" ? usb : [:])
+        }
+        let card = try FakeCard(pulse)
+        try pulse.control.setDefaultSink(card.sink)
+        let stage = try RouteStage(pulse)
+        let client = try stage.daemon.client()
+        let music = try client.session("Music")
+        client.activate(music)
+        #expect(stage.goes(to: card.speaker))
+        for _ in 0..<2 {
+            try card.plug(.headphones)
+            #expect(stage.goes(to: card.headphones))
+            #expect(try eventually { try pulse.control.has(sink: "sessiond.nowhere") })
+            stage.forget()
+            try card.unplug(.headphones)
+            #expect(eventually { client.state(music) == "interrupted" })
+            #expect(try eventually { try !pulse.control.has(sink: "sessiond.nowhere") })
+            #expect(try eventually { try pulse.control.defaults().sink == card.sink })
+            #expect(stage.output == card.speaker)
+            // Nothing comes later.
+            let begun = monotonicNow()
+            #expect(try !eventually(timeout: 0.5) { try pulse.control.defaults().sink != card.sink })
+            #expect(monotonicNow() - begun > 0.4)
+            #expect(stage.reasons == [.oldDeviceUnavailable], "\(stage.story)")
+            client.activate(music)
+        }
+        pulse.stop()
+        let files = try FileManager.default.contentsOfDirectory(atPath: pulse.folder.path + "/state")
+        let file = try #require(files.first { $0.hasSuffix("default-sink") })
+        let remembered = try String(contentsOfFile: pulse.folder.path + "/state/" + file, encoding: .utf8)
+        #expect(remembered == card.sink + "\n")
+    }
+
     @Test func jackIsPulledOnPipeWire_clientIsInterruptedUntilReplug() throws {
         let pulse = try PrivatePipeWire()
         let card = try FakePipeWireCard(pulse)

@@ -508,6 +508,13 @@ import Testing
         #expect(isNew == [true, true])
     }
 
+    @Test func portThatWasMovedBack_isTakenBackOnce() {
+        var guards = GuardState()
+        guards.hasMovedPort = true
+        let takes = [guards.takesPortBack(), guards.takesPortBack()]
+        #expect(takes == [true, false])
+    }
+
     @Test func secondGuard_isRemovedWhenItExists_ifItIsNoLongerWanted() {
         var guards = GuardState()
         #expect(!guards.dropsSecond)

@@ -35,6 +35,8 @@ struct GuardState {
     private(set) var displaced: String?
     /// The defaults for which the guard was checked again after the session manager has written its file.
     private(set) var checked: Defaults?
+    /// Whether an unplugged port was made active again, so that the guard ranks before its device.
+    var hasMovedPort = false
     /// Until when the guard may become the default after a port of a remaining device was unplugged; nil: not
     /// requested.
     var guardDue: UInt64?
@@ -52,6 +54,12 @@ struct GuardState {
     mutating func create(_ rank: GuardPlan.Rank) {
         request = .creating
         self.rank = rank
+    }
+
+    /// Whether another port must be made active, whichever the server shows.
+    mutating func takesPortBack() -> Bool {
+        defer { hasMovedPort = false }
+        return hasMovedPort
     }
 
     mutating func displace(_ output: String) { displaced = output }

@@ -14,8 +14,9 @@ extension PulseBackend {
     public func releaseOutput() {
         guard isReady, let connection else { return }
         guard model.isOnGuard || guards.guardDue != nil else { return }
-        // A device whose port is unplugged would not become the default.
-        if let (to, port, _) = model.fallback, let port, to.activePort != port {
+        // A device whose port is unplugged would not become the default. The server may not show yet that the unplugged port
+        // is active again.
+        if let (to, port, _) = model.fallback, let port, guards.takesPortBack() || to.activePort != port {
             connection.command({ _ in }) { pa_context_set_sink_port_by_name($0, to.name, port, $1, $2) }
         }
         guard model.isOnGuard, let to = model.fallback?.device else {
@@ -119,6 +120,7 @@ extension PulseBackend {
             loadSecondGuard(.session(rank), connection)
         } else {
             guard model.sinks.values.contains(where: \.isGuard) else { return }
+            guards.hasMovedPort = true
             connection.command({ [weak self] in if !$0 { self?.guards.guardDue = nil } }) {
                 pa_context_set_sink_port_by_name($0, device.name, name, $1, $2)
             }
