@@ -439,7 +439,8 @@ import Testing
     /// WirePlumber's own file, as versions 0.4 and 0.5 write it.
     @Test func chosenDefaults_areReadFromTheFileOfTheSessionManager() {
         func chosen(_ text: String) -> [Bool] {
-            [false, true].map { WirePlumberChoices(text).hasChosen(input: $0) }
+            let file = ChosenDefaults(Array(text.utf8))
+            return [file.sinks.configured != nil, file.sources.configured != nil]
         }
         #expect(chosen("") == [false, false])
         let both = "[default-nodes]\ndefault.configured.audio.sink=a b\ndefault.configured.audio.source=mic\n"

@@ -1,3 +1,5 @@
+import Processes
+
 /// The default devices that the user chose, as WirePlumber remembers them in its file `default-nodes`.
 ///
 /// WirePlumber writes the file one second after a change. PipeWire's PulseAudio server does not tell what is chosen.
@@ -21,6 +23,11 @@ struct ChosenDefaults: Sendable, Equatable {
 
     /// The most that WirePlumber 0.4 remembers; later versions remember any number.
     private static let most = 256
+
+    /// From the file of this user. Without a file, nothing was chosen yet.
+    init(environment: (String) -> String?) {
+        self.init(ChosenDefaults.path(environment).flatMap { readFile($0, limit: 1 << 16) } ?? [])
+    }
 
     /// From the content of the file. Lines that mean nothing here are ignored.
     init(_ content: [UInt8]) {

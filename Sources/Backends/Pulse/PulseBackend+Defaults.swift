@@ -17,8 +17,8 @@ extension PulseBackend {
         guard (isInput ? formerDefaults.input : formerDefaults.output) == nil else { return }
         let device = isInput ? model.input : model.output
         let name = device?.name ?? (isInput ? model.defaultSource : model.defaultSink)
-        let isChosen =
-            !model.isPipeWire || WirePlumberChoices(environment: ServerAddress.environment).hasChosen(input: isInput)
+        let chosen = ChosenDefaults(environment: ServerAddress.environment)
+        let isChosen = !model.isPipeWire || (isInput ? chosen.sources : chosen.sinks).configured != nil
         let former = FormerDefaults.Device(uid: device?.active?.uid ?? "", name: name, isChosen: isChosen)
         if isInput { formerDefaults.input = former } else { formerDefaults.output = former }
     }

@@ -1,7 +1,6 @@
 import CPulse
 import EventLoop
 import PluginAPI
-import Processes
 
 /// Where the guard ranks among the devices that the server shows.
 extension PulseBackend {
@@ -52,8 +51,7 @@ extension PulseBackend {
         var rule = DefaultRule(
             server: .pulseAudio, configuredSink: configuredSink.name, configuredSource: configuredSource.name)
         guard model.isPipeWire else { return rule }
-        let path = ChosenDefaults.path(ServerAddress.environment)
-        let chosen = ChosenDefaults(path.flatMap { readFile($0, limit: 1 << 16) } ?? [])
+        let chosen = ChosenDefaults(environment: ServerAddress.environment)
         let isOld = model.wirePlumber.map { $0 < WirePlumberVersion(0, 5) } ?? false
         rule.server = isOld ? .wirePlumber4(chosen) : .wirePlumber5(chosen)
         return rule
