@@ -201,6 +201,9 @@ public struct AudioStream: Sendable, Hashable, Identifiable {
     public var role: String?
     /// Paused by its program: it makes no sound.
     public var isCorked: Bool
+    /// Whether ``isCorked`` is not the request of its program, but the state of the stream at the server: while it is moved,
+    /// it is shown as paused for a moment.
+    public var isPauseInferred = false
     /// Muted at the server, by anyone.
     public var isMuted: Bool
     /// The server's name of the sink or source.

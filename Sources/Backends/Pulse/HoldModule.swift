@@ -21,8 +21,7 @@ struct HoldModule {
     /// For PipeWire; and for PulseAudio where no pipe can be shared with it: then it is suspended before each use.
     /// `folder`: where the server may create a file. `wirePlumber` nil: PulseAudio, or an unknown session manager.
     static func plain(_ wirePlumber: WirePlumberVersion?, folder: String) -> HoldModule {
-        let isDriver = wirePlumber.map { $0 >= WirePlumberVersion(0, 5) } ?? false
-        return isDriver
+        wirePlumber != nil
             ? HoldModule("module-pipe-sink", pipe: path(in: folder), driver) : HoldModule("module-null-sink", passive)
     }
 
@@ -34,15 +33,16 @@ struct HoldModule {
         "device.description='Sound on hold (not an output)' device.class=filter sessiond.hold=1 node.virtual=true "
         + "priority.session=-1000"
 
-    /// WirePlumber 0.4 makes a link to a passive sink passive, which wakes nothing: no data is requested from the
-    /// stream.
+    /// A session manager may make the link to a passive sink passive, as WirePlumber 0.4 does. This wakes nothing: no data is
+    /// requested from the stream.
     private static let passive = "node.passive=true"
 
-    /// WirePlumber 0.5 does not make such a link passive: a null sink would run and consume the stream. A node runs only
-    /// while the driver of its group runs. A pipe sink never starts a cycle. With `node.driver=true` it is the driver, so
-    /// everything that is linked to it stops, also nodes that ask to run always. `priority.driver=0`: it never drives other
-    /// nodes. `media.name` and `state.restore-props=false`: WirePlumber stores no volume for it, which would be under the
-    /// name that all pipe sinks share.
+    /// WirePlumber 0.5 does not make such a link passive: a null sink would run and consume the stream. And with 0.4 the
+    /// server shows every stream on it as paused, so nothing shows that its program pauses it. A node runs only while the
+    /// driver of its group runs. A pipe sink never starts a cycle. With `node.driver=true` it is the driver, so everything
+    /// that is linked to it stops, also nodes that ask to run always. `priority.driver=0`: it never drives other nodes.
+    /// `media.name` and `state.restore-props=false`: WirePlumber stores no volume for it, which would be under the name that
+    /// all pipe sinks share.
     private static let driver =
         "node.driver=true priority.driver=0 media.name=\(PulseDevice.holdName) state.restore-props=false"
 }

@@ -31,6 +31,8 @@ struct PulseDevice: Hashable {
     let isGuard: Bool
     /// Whether it is the hold sink.
     let isHold: Bool
+    /// Whether nothing that is linked to it runs because of it (PipeWire, ``HoldModule``).
+    var isPassive: Bool { properties["node.passive"] == "true" }
     /// Whether it is a sink of WirePlumber's role policy, which is linked to the devices.
     let isRole: Bool
     /// The module that created it; `noIndex`: none.
@@ -155,8 +157,8 @@ struct PulseDevice: Hashable {
     }
 
     private static let prefixes = [
-        "device.", "bluetooth.", "api.bluez5.", "node.virtual", "node.network", "node.link-group", "client.id",
-        "policy.role-based.target", "priority.",
+        "device.", "bluetooth.", "api.bluez5.", "node.virtual", "node.network", "node.passive", "node.link-group",
+        "client.id", "policy.role-based.target", "priority.",
     ]
 
     static func read(_ list: OpaquePointer?, prefixes: [String]) -> [String: String] {

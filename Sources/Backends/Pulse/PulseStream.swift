@@ -10,6 +10,9 @@ struct PulseStream {
     let isCorked: Bool
     /// The module that created it; `noIndex`: none.
     let module: UInt32
+    /// Whether PipeWire's server reports in `pulse.corked` that its program has paused it. It does so since 1.4, for streams
+    /// of PulseAudio's protocol.
+    private let hasPauseProperty: Bool
     /// Resampled to peaks, as level meters do.
     let isPeakMeter: Bool
     let isMuted: Bool
@@ -32,6 +35,7 @@ struct PulseStream {
         isPeakMeter = PulseStream.isPeakMeter(info.resample_method, info.proplist)
         self.device = device
         isCorked = info.corked != 0
+        hasPauseProperty = pa_proplist_contains(info.proplist, "pulse.corked") > 0
         isMuted = info.mute != 0
         volume = info.volume_writable != 0 ? PulseStream.read(info.volume) : []
         channels = PulseStream.read(info.channel_map)
@@ -90,17 +94,21 @@ struct PulseStream {
         let isProgram = client != noIndex && linkGroup == nil && owner?.isSessionManager != true
         let properties = properties.merging(owner?.properties ?? [:]) { own, _ in own }
         let port = device?.active
-        return AudioStream(
+        let isPauseInferred = isPipeWire && !hasPauseProperty
+        // A passive hold sink does not run a stream, so PipeWire shows it as paused, whether its program paused it or not.
+        let isPauseUnknown = isHeld && isPauseInferred && device?.isPassive == true
+        var result = AudioStream(
             id: AudioStream.ID(direction, index),
             processID: isProgram
                 ? owner?.processID ?? properties["application.process.id"].flatMap { UInt32($0) } : nil,
             isProcessVouched: isProgram && owner?.processID != nil, isProgram: isProgram, isPeakMeter: isPeakMeter,
             applicationName: properties["application.name"] ?? properties["media.name"] ?? "",
             role: properties["media.role"],
-            // PipeWire shows a stream without data requests as paused; whether its program paused it is then unknown.
-            isCorked: isCorked && !(isHeld && isPipeWire), isMuted: isMuted, deviceName: device?.name ?? "",
+            isCorked: isCorked && !isPauseUnknown, isMuted: isMuted, deviceName: device?.name ?? "",
             portUID: port?.uid, portName: port?.name ?? "", properties: properties, volume: volume, isHeld: isHeld,
             isStopping: isHeld && isPipeWire && !isCorked, rendering: rendering)
+        result.isPauseInferred = isPauseInferred
+        return result
     }
 
     private static let prefixes = ["application.", "event.", "media.", "pipewire.", "module-stream-restore."]
