@@ -95,7 +95,7 @@ let package = Package(
         // Decides which sink and source each stream uses.
         room("Routing", ["SessionManager", "PluginAPI"], fast),
         // Decides which session a stream belongs to, and how to duck or hold it.
-        room("Enforcement", ["PluginAPI"], fast),
+        room("Enforcement", ["SessionManager", "PluginAPI"], fast),
         // Makes all decisions in one function: it takes facts and returns actions.
         room("Decider", ["Enforcement", "MediaControl", "Routing", "SessionManager", "PluginAPI"], fast),
         // Reads settings and manifests, for the daemon and for `sessionctl doctor`.
@@ -117,7 +117,7 @@ let package = Package(
             fast),
 
         // MPRIS players: which to pause and resume, which one receives the media keys. MediaPlayers does it over D-Bus.
-        room("MediaControl", ["PluginAPI"], fast),
+        room("MediaControl", ["SessionManager", "PluginAPI"], fast),
         room("MediaPlayers", ["MediaControl", "DBus", "EventLoop"]),
 
         // The order of the tracks in a queue, and the metadata of files. Neither needs D-Bus or GStreamer.
@@ -215,7 +215,7 @@ let package = Package(
                 "Decider", "Scenario", "Enforcement", "MediaControl", "Routing", "SessionManager", "PluginAPI",
                 "ReferenceModel",
             ], fast),
-        tests("EnforcementTests", ["Enforcement", "Processes", "PluginAPI", "ReferenceModel"]),
+        tests("EnforcementTests", ["Enforcement", "SessionManager", "Processes", "PluginAPI", "ReferenceModel"]),
         tests("SessionManagerTests", ["SessionManager", "PluginAPI", "ReferenceModel", "TestSupport"], fast),
         tests("SupervisionTests", ["Supervision", "Processes", "ReferenceModel"]),
         tests("StateTests", ["State", "Enforcement", "SessionManager", "PluginAPI", "ReferenceModel"]),

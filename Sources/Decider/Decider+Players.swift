@@ -1,3 +1,4 @@
+import Enforcement
 import MediaControl
 import PluginAPI
 import SessionManager
@@ -19,6 +20,7 @@ extension Decider {
     /// Decides which players to pause or resume, which one media keys reach, and which sessions an unplug may pause.
     mutating func treatPlayers(at now: Instant) {
         players.isCheckDue = false
+        _ = observeSounds(at: now)
         let present = players.present
         var next: [Work] = [.keepPauses]
         for (id, player) in present {
@@ -34,18 +36,34 @@ extension Decider {
             member.adopted != nil && pausablePlayers.contains { belongs($0.player, to: member) }
         }
         if players.setPausable(Set(pausable.keys)) { next.append(.hear) }
-        let front = settings.mpris.mediaKeys ? front(of: present) : nil
+        let candidates = settings.mpris.mediaKeys ? present.filter { $0.player.facts?.canControl == true } : []
+        players.awaitSilence(of: candidates.map(\.player), at: now.microseconds)
+        let front = front(of: candidates, at: now)
         if players.setFront(front) { next.append(.act(.showPlayer(front))) }
         push(next)
     }
 
-    /// The user started the player while its session was interrupted: the session takes the sound back, if allowed. Only
-    /// for programs that cannot activate a session themselves.
+    /// The user started the player while its session was interrupted. Only for apps that cannot activate a session
+    /// themselves.
     mutating func takeBack(_ id: String) {
         guard let player = players.known[id] else { return }
-        for (id, member) in members.sorted(by: { $0.key < $1.key })
-        where member.adopted != nil && belongs(player, to: member) {
-            if arbiter.session(id)?.state == .interrupted { push([.expire, .event(.activate(id))]) }
+        let sessions = members.filter { $0.value.adopted != nil && belongs(player, to: $0.value) }.keys.sorted()
+        push(sessions.filter { arbiter.session($0)?.sessionClass == .app }.map(Work.takeBackSession))
+    }
+
+    /// The user started the program of the session while that was interrupted: it is heard. The rules decide whether the
+    /// session becomes active. If they refuse, because of an alert, only its streams are let go.
+    mutating func takeBack(_ id: SessionID, at now: Instant) {
+        guard arbiter.session(id)?.state == .interrupted else { return }
+        if arbiter.mayActivate(id) { return push([.expire, .event(.activate(id))]) }
+        enforcement.hear(id, at: now.microseconds)
+        push([.treat, .treatPlayers])
+    }
+
+    /// Whether a player of the session was asked to pause a moment ago.
+    func isPausing(_ member: Member, at now: Instant) -> Bool {
+        players.known.contains { id, player in
+            players.book.isPausing(id, at: now.microseconds) && belongs(player, to: member)
         }
     }
 
@@ -70,7 +88,7 @@ extension Decider {
         }
     }
 
-    private func work(_ command: PauseBook<String>.Command) -> Work {
+    func work(_ command: PauseBook<String>.Command) -> Work {
         switch command {
         case .ask(let id): .act(.player(id, .ask))
         case .pause(let id): .act(.player(id, .pause))
@@ -85,7 +103,8 @@ extension Decider {
             // The player of a browser in a call plays another page. But a stream that is labelled as a call may be the
             // player's own.
             if session.isGuessedCall { return nil }
-            var owner = Demand.Owner(session.state)
+            var owner = Demand.Owner(enforcement.isHeard(id) ? .active : session.state)
+            owner.since = session.since.microseconds
             owner.isAdopted = member.adopted != nil
             owner.isSilencedAtServer = session.ignoredSince != nil
             owner.mayResume = session.mayResume
@@ -95,14 +114,37 @@ extension Decider {
         return Demand(of: owners, isAdoptionOff: settings.adoption.isOff)
     }
 
-    private func front(of present: [(id: String, player: Players.Player)]) -> String? {
+    private func front(of candidates: [(id: String, player: Players.Player)], at now: Instant) -> String? {
         let nowPlaying = arbiter.nowPlaying.flatMap { members[$0] }
         return FrontPlayer.choose(
-            present.lazy.filter { $0.player.facts?.canControl == true }.map { id, player in
+            candidates.map { id, player in
                 FrontPlayer.Candidate(
-                    id, player.facts?.status ?? .stopped,
+                    id, player.facts?.status ?? .stopped, player.sound.sound(at: now.microseconds),
                     isNowPlaying: nowPlaying.map { belongs(player, to: $0) } ?? false, order: player.order)
             })
+    }
+
+    /// Streams have changed, or are treated otherwise: another player may be heard.
+    mutating func hearPlayers(at now: Instant) {
+        if observeSounds(at: now) { push([.treatPlayers]) }
+    }
+
+    /// Returns whether a player began or ceased to be heard.
+    private mutating func observeSounds(at now: Instant) -> Bool {
+        if players.known.isEmpty { return false }
+        let playing = seen.streams.filter { $0.stream.direction == .playback && !$0.stream.isCorked }
+        return players.observe(players.known.mapValues { sounds(of: $0, in: playing) }, at: now.microseconds)
+    }
+
+    /// Whether the player is heard, and whether it plays and is silenced.
+    private func sounds(
+        of player: Players.Player, in playing: [StreamFacts]
+    ) -> (isHeard: Bool, isSilenced: Bool) {
+        // Without a sound server, what the players say must do.
+        guard seen.isConnected else { return (player.facts?.status == .playing, false) }
+        let own = playing.filter { belongs(player, to: $0) }.map(\.stream)
+        let silenced = own.filter { $0.isHeld || enforcement.isSilenced($0.id) }
+        return (silenced.count < own.count, !silenced.isEmpty)
     }
 
     /// A player may be a child of the session's process; a browser plays from child processes of the player; and in a
@@ -113,5 +155,16 @@ extension Decider {
         if let sandbox = origin.sandbox { return sandbox == member.desktopEntry }
         guard member.process != 0 else { return false }
         return origin.ancestry.contains(member.process) || member.ancestry?.contains(origin.process) == true
+    }
+
+    /// As above, for a stream.
+    private func belongs(_ player: Players.Player, to stream: StreamFacts) -> Bool {
+        let origin = player.origin
+        guard origin.process != 0 else { return false }
+        if let sandbox = origin.sandbox { return sandbox == stream.sandbox }
+        guard stream.sandbox == nil else { return false }
+        if stream.ancestry.contains(origin.process) { return true }
+        guard case .process(let program)? = stream.program?.key else { return false }
+        return origin.ancestry.contains(program)
     }
 }

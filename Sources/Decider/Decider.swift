@@ -25,8 +25,8 @@ public struct Decider: Sendable {
     var players = Players()
     private var routing = Routing()
     private var recordings = RecordingPlacement()
-    private var enforcement: Enforcement
-    private var seen = StreamsSeen()
+    var enforcement: Enforcement
+    private(set) var seen = StreamsSeen()
     private var outputs = OutputsHeard()
     private var adoptedCount = 0
     /// How streams must be treated, and since when.
@@ -62,7 +62,11 @@ public struct Decider: Sendable {
         /// Stores the paused players for the next daemon.
         case keepPauses
         case treatPlayers
+        case hearPlayers
+        /// Time has passed for the players.
+        case checkPlayers
         case takeBack(String)
+        case takeBackSession(SessionID)
         case checkTime
         case act(Action)
     }
@@ -127,7 +131,7 @@ public struct Decider: Sendable {
         case .streams(let seen):
             self.seen = seen
             for found in seen.found { enforcement.takeOver(found.stream, found.kept, isNew: found.isNew) }
-            push([.adopt(limit: 1_000), .hear, .treat, .placeRecordings])
+            push([.adopt(limit: 1_000), .hear, .treat, .hearPlayers, .placeRecordings])
         case .answered(let command, let succeeded): push([.answered(command, succeeded: succeeded)])
         case .moveRefused(let move): recordings.refused(move)
         case .streamsForgotten:
@@ -151,7 +155,7 @@ public struct Decider: Sendable {
     public var nextDeadline: Instant? {
         var earliest = arbiter.nextDeadline
         for case let due? in [
-            routing.nextDeadline, streamsDeadline, outputs.deadline, players.keptExpires,
+            routing.nextDeadline, streamsDeadline, outputs.deadline, players.keptExpires, players.nextDeadline,
         ]
         where earliest.map({ due < $0 }) ?? true {
             earliest = due
@@ -189,7 +193,7 @@ public struct Decider: Sendable {
         case .effect(let effect): carryOut(effect)
         case .adopt(let limit):
             guard seen.isConnected, limit > 0 else { return nil }
-            let steps = enforcement.steps(facts, at: now.microseconds)
+            let steps = enforcement.steps(facts(at: now), at: now.microseconds)
             if !steps.isEmpty { push(steps.map(Work.step) + [.adopt(limit: limit - 1)]) }
         case .step(let step): carryOut(step)
         case .create(let new, let adopted):
@@ -216,7 +220,11 @@ public struct Decider: Sendable {
         case .player(let id, let event): handle(event, of: id, at: now)
         case .keepPauses: return players.changedKept(at: now).map(Action.keepPauses)
         case .treatPlayers: treatPlayers(at: now)
+        case .hearPlayers: hearPlayers(at: now)
+        case .checkPlayers:
+            push([.keepPauses] + players.book.timePassed(at: now.microseconds).map(work) + [.treatPlayers])
         case .takeBack(let id): takeBack(id)
+        case .takeBackSession(let id): takeBack(id, at: now)
         case .checkTime: checkTime(at: now)
         case .act(let action):
             note(action, at: now)
@@ -281,6 +289,7 @@ public struct Decider: Sendable {
         }
         if let time = outputs.deadline, time <= now { due.append(.hear) }
         if let time = players.keptExpires, time <= now { due.append(.keepPauses) }
+        if let time = players.nextDeadline, time <= now { due.append(.checkPlayers) }
         push(due)
     }
 
@@ -313,6 +322,7 @@ public struct Decider: Sendable {
             push([.expire, .create(new, adopted)])
         case .change(let id, let adopted): push([.expire, .change(id, adopted)])
         case .activate(let id): push([.expire, .event(.activate(id))])
+        case .takeBack(let id): push([.takeBackSession(id)])
         case .deactivate(let id): push([.expire, .event(.deactivate(id, notifyOthers: true))])
         case .close(let id): push([.expire, .event(.close(id))])
         }
@@ -334,6 +344,17 @@ public struct Decider: Sendable {
         // After the consequences of the decision itself.
         work.insert(contentsOf: rest.reversed(), at: before)
         return decision
+    }
+
+    /// The sessions as far as streams are concerned, for steps.
+    private func facts(at now: Instant) -> Enforcement.Facts {
+        var facts = facts
+        if players.known.isEmpty { return facts }
+        for place in facts.sessions.indices where facts.sessions[place].state == .interrupted {
+            guard let member = members[facts.sessions[place].id] else { continue }
+            facts.sessions[place].isPausing = isPausing(member, at: now)
+        }
+        return facts
     }
 
     /// The sessions as far as streams are concerned.
@@ -358,8 +379,9 @@ public struct Decider: Sendable {
             isMuted: session.isMuted, lowered: session.isDucked ? -arbiter.settings.duckGain : 0,
             lowersItself: member.lowersItself, evidence: session.evidence, mayResume: session.mayResume,
             holdsClaim: session.holdsClaim,
-            mayBeTakenBack: session.waitingFor.compactMap { arbiter.session($0) }
-                .allSatisfy { $0.sessionClass == .app || $0.isGuessedCall },
+            mayBeTakenBack: session.sessionClass == .app
+                || session.waitingFor.compactMap { arbiter.session($0) }
+                    .allSatisfy { $0.sessionClass == .app || $0.isGuessedCall },
             isFreeToActivate: member.adopted != nil && session.state == .inactive
                 && arbiter.isFreeToActivate(session.id))
         facts.lostItsOutput = session.ended?.lacksOutput == true

@@ -10,6 +10,8 @@ struct Players: Sendable {
         var facts: PlayerFacts?
         /// As ``PlayerEvent/told(_:order:)``.
         var order: UInt64 = 0
+        /// Whether it is heard.
+        var sound = PlayerSound()
 
         /// Whether it plays, or is paused by the daemon, and can be paused.
         func isPausable(isPaused: Bool) -> Bool {
@@ -24,6 +26,12 @@ struct Players: Sendable {
     private(set) var kept: Set<PauseBook<String>.Kept> = []
     /// When ``kept`` must be compared again; nil: when something happens.
     private(set) var keptExpires: Instant?
+    /// When another player may come to the front because the sound of one has ended; nil: when something happens.
+    private(set) var frontExpires: Instant?
+    /// When the players must be checked because time has passed; nil: never.
+    var nextDeadline: Instant? {
+        [book.nextDeadline.map(Instant.init(microseconds:)), frontExpires].compactMap(\.self).min()
+    }
     /// The player that the media keys reach.
     private(set) var front: String?
     /// The adopted sessions whose players play, or are paused by the daemon, and can be paused.
@@ -47,7 +55,8 @@ struct Players: Sendable {
         switch event {
         case .appeared(let origin): known[id] = Player(origin: origin)
         case .told(let facts, let order):
-            guard known[id] != nil else { return [] }
+            guard let player = known[id] else { return [] }
+            if player.facts?.status == .paused, facts.status == .playing { known[id]?.sound.started(at: now) }
             known[id]?.facts = facts
             known[id]?.order = order
             return book.told(facts, by: id, at: now)
@@ -75,6 +84,26 @@ struct Players: Sendable {
     mutating func setPausable(_ sessions: Set<SessionID>) -> Bool {
         defer { pausable = sessions }
         return pausable != sessions
+    }
+
+    /// `sounds`: whether each player is heard, and whether it is silenced. Returns whether anything has changed.
+    mutating func observe(_ sounds: [String: (isHeard: Bool, isSilenced: Bool)], at now: UInt64) -> Bool {
+        var hasChanged = false
+        for (id, (isHeard, isSilenced)) in sounds {
+            guard let player = known[id], player.facts != nil else { continue }
+            var sound = player.sound
+            sound.observe(isHeard: isHeard, isSilenced: isSilenced, at: now)
+            guard sound != player.sound else { continue }
+            known[id]?.sound = sound
+            hasChanged = true
+        }
+        return hasChanged
+    }
+
+    /// The sound of a single player may end without another one that could take its place.
+    mutating func awaitSilence(of candidates: some Collection<Player>, at now: UInt64) {
+        let due = candidates.count > 1 ? candidates.compactMap { $0.sound.deadline(at: now) }.min() : nil
+        frontExpires = due.map(Instant.init(microseconds:))
     }
 
     /// Returns whether it has changed.

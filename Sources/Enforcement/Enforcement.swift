@@ -1,4 +1,5 @@
 public import PluginAPI
+import SessionManager
 
 /// Makes streams follow their sessions: decides which session a stream belongs to, which programs are adopted, and
 /// which streams are ducked, muted or held.
@@ -48,6 +49,8 @@ public struct Enforcement: Sendable {
         /// The program is adopted with another role of the same class, by changed settings.
         case change(SessionID, to: AdoptedProgram)
         case activate(SessionID)
+        /// The user started the program while its session was interrupted: it is heard.
+        case takeBack(SessionID)
         /// The sound ended; sessions that wait may resume.
         case deactivate(SessionID)
         case close(SessionID)
@@ -103,15 +106,14 @@ public struct Enforcement: Sendable {
     private var treatments: [AudioStream.ID: Treatment] = [:]
     /// Streams of clients that played on and were silenced, until the user or the program stops them.
     private var ignoring: Set<AudioStream.ID> = []
-    /// Microseconds after silencing in which changes of the stream may be caused by the server, not by the user.
-    /// A player's own late signals are handled separately (`PauseBook.echoTime`).
-    private static let aftermath: UInt64 = 500_000
+    /// What programs do with their streams.
+    private var activity = StreamActivity()
+    /// Interrupted sessions that are heard because the user started their programs, and since when (``hear(_:at:)``).
+    private var heard: [SessionID: UInt64] = [:]
     /// All streams at the last check.
     private var known: Set<AudioStream.ID> = []
     /// Those of them that were not paused, recordings included.
     private var playing: Set<AudioStream.ID> = []
-    /// The programs that played, not only recorded, at the last check.
-    private var busy: Set<Program.Key> = []
     /// Since when each stream plays, as observed, and since when it is paused after that.
     private var began: [AudioStream.ID: (time: UInt64, paused: UInt64?)] = [:]
     /// The streams that are judged by their sound and make none.
@@ -191,7 +193,11 @@ public struct Enforcement: Sendable {
 
     /// The next changes of adopted sessions. Call again with new facts afterwards, until there are none.
     public mutating func steps(_ facts: Facts, at now: UInt64) -> [Step] {
-        stepDeadline = nil
+        let look = activity.look(facts.streams, at: now)
+        stepDeadline = look.deadline
+        var facts = facts
+        facts.streams = look.streams
+        forgetHeard(facts.sessions)
         silent = silentStreams(facts)
         noteBeginnings(facts, at: now)
         noteAlarms(facts)
@@ -200,16 +206,15 @@ public struct Enforcement: Sendable {
         var isRestart = false
         if let former {
             if let step = changed(from: former, facts, clients) { return [step] }
-            if case .earlierDaemon = former {
-                isRestart = true
-                busy = programs(of: facts.streams.filter { playing.contains($0.stream.id) })
-            }
+            if case .earlierDaemon = former { isRestart = true }
             self.former = nil
         }
         var present: Set<AdoptedProgram> = []
         var sounding: [AdoptedProgram] = []
         var fresh: Set<AdoptedProgram> = []
         var open: Set<AdoptedProgram> = []
+        /// Those that the user started, if their sessions are interrupted.
+        var started: Set<AdoptedProgram> = []
         var names: [AdoptedProgram: Program] = [:]
         var latest: [AdoptedProgram: UInt64] = [:]
         for stream in facts.streams where isNobodys(stream, clients, at: now) {
@@ -221,6 +226,7 @@ public struct Enforcement: Sendable {
             guard program.isGuess || !isPaused(stream.stream) else { continue }
             if !sounding.contains(program) { sounding.append(program) }
             if !playing.contains(stream.stream.id) { fresh.insert(program) }
+            if look.beginnings[stream.stream.id].map(UsersHand.init) == .started { started.insert(program) }
             latest[program] = max(latest[program] ?? 0, began[stream.stream.id]?.time ?? now)
         }
         var steps: [Step] = []
@@ -243,9 +249,10 @@ public struct Enforcement: Sendable {
             }
             // The earlier daemon has requested its activation, and then silenced its streams.
             if isRestart, isSounding, !fresh.contains(program) { asked.insert(session.id) }
+            let isStarted = started.contains(program)
             if let step = step(
                 session, isSounding: isSounding, isOpen: open.contains(program),
-                isFresh: fresh.contains(program), at: now)
+                isFresh: fresh.contains(program), isStarted: isStarted, at: now)
             {
                 steps.append(step)
             }
@@ -261,20 +268,18 @@ public struct Enforcement: Sendable {
             steps.append(.adopt(program, name, evidence: evidence ?? ""))
         }
         steps.removeAll { step in
-            if case .activate(let id) = step { !tried.insert(id).inserted } else { false }
+            switch step {
+            case .activate(let id), .takeBack(let id): !tried.insert(id).inserted
+            case .adopt, .change, .deactivate, .close: false
+            }
         }
         if steps.isEmpty {
-            let streams = facts.streams.filter { !$0.stream.isCorked }
-            playing = Set(streams.map(\.stream.id))
-            busy = programs(of: streams)
+            playing = Set(facts.streams.filter { !$0.stream.isCorked }.map(\.stream.id))
             tried = []
+            let adopted = Set(facts.sessions.compactMap(\.adopted?.program))
+            activity.note(look, keeping: adopted.contains)
         }
         return steps
-    }
-
-    /// The programs of those streams that play.
-    private func programs(of streams: [StreamFacts]) -> Set<Program.Key> {
-        Set(streams.filter { $0.stream.direction == .playback }.compactMap(\.program?.key))
     }
 
     private mutating func noteBeginnings(_ facts: Facts, at now: UInt64) {
@@ -285,7 +290,7 @@ public struct Enforcement: Sendable {
         for stream in streams {
             if isPaused(stream), !stream.isHeld {
                 if began[stream.id]?.paused == nil { began[stream.id]?.paused = now }
-            } else if let paused = began[stream.id]?.paused, now < paused + Enforcement.aftermath {
+            } else if let paused = began[stream.id]?.paused, now < paused + UsersHand.move {
                 began[stream.id]?.paused = nil
             } else if began[stream.id]?.paused != nil || began[stream.id] == nil {
                 began[stream.id] = (now, nil)
@@ -369,7 +374,7 @@ public struct Enforcement: Sendable {
     }
 
     private mutating func step(
-        _ session: SessionFacts, isSounding: Bool, isOpen: Bool, isFresh: Bool, at now: UInt64
+        _ session: SessionFacts, isSounding: Bool, isOpen: Bool, isFresh: Bool, isStarted: Bool, at now: UInt64
     ) -> Step? {
         if isSounding || session.state != .active { quiet[session.id] = nil }
         if !isSounding { asked.remove(session.id) }
@@ -394,15 +399,34 @@ public struct Enforcement: Sendable {
             if session.mayResume || (isFirst || isFresh) && !session.holdsClaim { return .activate(session.id) }
             return session.isFreeToActivate && (isFresh || !session.holdsClaim) ? .activate(session.id) : nil
         case .interrupted:
-            // Only the end of a declared call ends this. During an interruption by an app or a guessed call, the user
-            // may start it again (R9). Not at once: PipeWire shows a stream as paused while it is moved from a removed
-            // device, and then as playing again. A further stream of a program that plays, such as the sound of a
-            // notification in another page, is not the user's.
-            guard now >= session.since + Enforcement.aftermath, case .adopted(let program) = session.kind else {
-                return nil
+            // What its streams show just after its player was asked to pause may be the effect of that.
+            return isStarted && session.mayBeTakenBack && !session.isPausing ? .takeBack(session.id) : nil
+        }
+    }
+
+    // MARK: The user's hand
+
+    /// The user started the program of an interrupted session, and the rules do not let the session become active: an alert
+    /// is on. Its streams are let go until another call or alert begins.
+    public mutating func hear(_ id: SessionID, at now: UInt64) { heard[id] = now }
+
+    /// Whether it is heard although it is interrupted.
+    public func isHeard(_ id: SessionID) -> Bool { heard[id] != nil }
+
+    /// Whether the daemon holds or mutes the stream.
+    public func isSilenced(_ id: AudioStream.ID) -> Bool {
+        switch treatments[id] {
+        case .held, .muted: true
+        case .free, nil: false
+        }
+    }
+
+    private mutating func forgetHeard(_ sessions: [SessionFacts]) {
+        if heard.isEmpty { return }
+        heard = heard.filter { id, time in
+            sessions.contains {
+                $0.id == id && $0.state == .interrupted && !isHushed($0, by: sessions, since: time + 1)
             }
-            let isStarted = isSounding && isFresh && !busy.contains(program.program)
-            return isStarted && session.mayBeTakenBack ? .activate(session.id) : nil
         }
     }
 
@@ -410,6 +434,9 @@ public struct Enforcement: Sendable {
 
     /// The commands for the server.
     public mutating func commands(_ facts: Facts, at now: UInt64) -> Outcome {
+        var facts = facts
+        facts.streams = activity.look(facts.streams, at: now).streams
+        forgetHeard(facts.sessions)
         var outcome = Outcome()
         outcome.deadline = stepDeadline
         let adoption = adoption(by: settings)
@@ -450,6 +477,7 @@ public struct Enforcement: Sendable {
             controls[stream.id] = isDone ? nil : control
         }
         known = present
+        for command in outcome.commands where command.isMove { activity.moved(command.stream, at: now) }
         return outcome
     }
 
@@ -497,7 +525,9 @@ public struct Enforcement: Sendable {
                 ignoring.insert(stream.id)
             }
             return isPlaying ? .held : .muted
-        case (.interrupted, .adopted): return stream.isCorked && before != .held ? .free(lowered: 0) : .held
+        case (.interrupted, .adopted):
+            if heard[session.id] != nil { return .free(lowered: 0) }
+            return stream.isCorked && before != .held ? .free(lowered: 0) : .held
         case (.inactive, .client):
             if isPlaying && session.isMuted { return .muted }
             // R2: a silenced client comes back by activating its session, or when the user starts it again.
@@ -549,7 +579,7 @@ public struct Enforcement: Sendable {
         farewells = [:]
         known = []
         playing = []
-        busy = []
+        activity.forgetStreams()
         began = [:]
     }
 

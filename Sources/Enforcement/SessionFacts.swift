@@ -38,9 +38,11 @@ public struct SessionFacts: Sendable, Hashable {
     /// Whether its interruption ended without the hint because its output was unplugged meanwhile, and its claim is still
     /// valid.
     public var lostItsOutput = false
-    /// Whether it is heard again if the user starts its program: it waits for no declared call and no
-    /// alert.
+    /// Whether it is heard again if the user starts its program: always for an app. A call or an alert does not end a
+    /// declared call or an alert that holds it.
     public let mayBeTakenBack: Bool
+    /// Whether its player was asked to pause a moment ago (`PauseBook`).
+    public var isPausing = false
     /// Whether its activation would be allowed now and would interrupt no other session.
     public let isFreeToActivate: Bool
 
@@ -73,6 +75,13 @@ public struct SessionFacts: Sendable, Hashable {
         self.holdsClaim = holdsClaim
         self.mayBeTakenBack = mayBeTakenBack
         self.isFreeToActivate = isFreeToActivate
+    }
+
+    var adopted: AdoptedProgram? {
+        switch kind {
+        case .client: nil
+        case .adopted(let program): program
+        }
     }
 }
 

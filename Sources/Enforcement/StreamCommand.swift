@@ -13,4 +13,12 @@ public enum StreamCommand: Sendable, Hashable {
         case .setVolume(let id, _), .setMuted(let id, _), .hold(let id), .letGo(let id, _): id
         }
     }
+
+    /// Whether it moves the stream to another sink.
+    var isMove: Bool {
+        switch self {
+        case .hold, .letGo: true
+        case .setVolume, .setMuted: false
+        }
+    }
 }

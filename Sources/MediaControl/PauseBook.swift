@@ -1,3 +1,5 @@
+import SessionManager
+
 /// The players that the daemon paused, and which of them it may resume: only those that it paused, that are still
 /// paused on the same track, that the user did not use since, and whose pause is not too old.
 ///
@@ -5,6 +7,9 @@
 /// demand twice does nothing. Before each command, the player is asked for its state, because some players toggle on
 /// `Pause`, and some do not signal their changes. A player that does not answer gets no command, and nothing waits for
 /// it. Times are microseconds of a monotonic clock.
+///
+/// While a player should be silent, it may say that it plays again: ``UsersHand`` decides whether the user started it. If
+/// not, it is paused again, at most once in each interruption.
 ///
 /// `Player` identifies the connection of a player; a restarted player is another one.
 public struct PauseBook<Player: Hashable & Sendable>: Sendable {
@@ -62,14 +67,31 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
         case lookingToPlay(Pause)
         /// Asked to play, and not yet seen playing. `answered` as above.
         case resuming(Pause, answered: UInt64?)
-        /// The user, or the player itself, changed it last; `after`: a command of ours whose signal may still arrive.
-        case left(after: Pause?)
+        /// The user, or the player itself, changed it last.
+        case left
+    }
+
+    /// The second pause of an interruption.
+    private struct Renewal: Sendable {
+        /// Since when the player says that it plays although it should be silent; nil: it does not any more.
+        var playing: UInt64?
+        /// Whether it is resumed afterwards. A player that plays again before it has confirmed the first pause toggles:
+        /// the user had just paused it.
+        let mayResume: Bool
     }
 
     private struct Entry: Sendable {
         var facts: PlayerFacts?
         var demand = Demand.free
         var step = Step.idle
+        /// When the interruption began for which it must be silent, or last was; nil: none was known yet.
+        var interruption: UInt64?
+        /// Since when it says that it does not play; nil: it plays, or its state is unknown.
+        var quiet: UInt64?
+        /// Present if it was paused again in this interruption.
+        var renewal: Renewal?
+        /// Whether the user started it while no daemon was there.
+        var isStartedMeanwhile = false
     }
 
     /// How long after the confirmation of a command its signal may still arrive, in microseconds. A later signal is
@@ -89,17 +111,35 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
         var entry = entries[player] ?? Entry()
         guard entry.demand != demand || entries[player] == nil else { return [] }
         entry.demand = demand
-        switch entry.step {
-        case .left where demand == .free || demand == .resume: entry.step = .idle
-        // It did not obey in the previous interruption.
-        case .pausing(_, let answered?) where demand == .silent && !isEcho(of: answered, now): entry.step = .idle
-        case .resuming(_, let answered?) where demand == .silent && !isEcho(of: answered, now): entry.step = .idle
-        // It was interrupted again before it played. It must be resumed as before.
-        case .resuming(let pause, .some) where demand == .resume: entry.step = .paused(pause)
-        case .idle, .lookingToPause, .pausing, .perhapsPaused, .paused, .lookingToPlay, .resuming, .left: break
-        }
         defer { entries[player] = entry }
+        let isStartedMeanwhile = entry.isStartedMeanwhile
+        entry.isStartedMeanwhile = false
+        switch demand {
+        case .silent(let since):
+            // The interruption that an earlier daemon knew continues.
+            if let before = entry.interruption, before != since { begin(&entry, at: now) }
+            entry.interruption = since
+            if isStartedMeanwhile { return [.takeBack(player)] }
+        case .free, .resume:
+            if case .left = entry.step { entry.step = .idle }
+            // It was interrupted again before it played. It must be resumed as before.
+            if demand == .resume, case .resuming(let pause, .some) = entry.step { entry.step = .paused(pause) }
+            entry.renewal = nil
+        case .either: entry.renewal?.playing = nil
+        }
         return settle(player, &entry, at: now)
+    }
+
+    /// Another interruption begins, perhaps without any time between it and the one before.
+    private func begin(_ entry: inout Entry, at now: UInt64) {
+        entry.renewal = nil
+        switch entry.step {
+        case .left: entry.step = .idle
+        // It did not obey in the previous interruption.
+        case .pausing(_, let answered?) where !isEcho(of: answered, now): entry.step = .idle
+        case .resuming(_, let answered?) where !isEcho(of: answered, now): entry.step = .idle
+        case .idle, .lookingToPause, .pausing, .perhapsPaused, .paused, .lookingToPlay, .resuming: break
+        }
     }
 
     /// The player signalled a change.
@@ -117,16 +157,19 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
         if let facts { commands += see(facts, player, &entry, at: now) }
         switch entry.step {
         case .lookingToPause:
-            if entry.demand == .silent, let facts, facts.status == .playing, facts.canPause, facts.canControl {
+            if !entry.demand.isSilent {
+                entry.step = .idle
+            } else if let facts, facts.status == .playing, facts.canPause, facts.canControl {
                 entry.step = .pausing(since: now, answered: nil)
                 commands.append(.pause(player))
             } else {
-                entry.step = entry.demand == .silent ? .left(after: nil) : .idle
+                entry.step = .left
+                if facts != nil { commands += hearIfRenewed(player, &entry) }
             }
         case .lookingToPlay(let pause):
             // The player is unchanged, because ``see`` detects changes.
             if facts == nil {
-                entry.step = .left(after: nil)
+                entry.step = .left
             } else if entry.demand == .resume, !isOld(pause, now) {
                 entry.step = .resuming(pause, answered: nil)
                 commands.append(.play(player))
@@ -145,8 +188,8 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
         switch entry.step {
         case .pausing(let since, nil):
             guard succeeded else {
-                entry.step = .left(after: nil)
-                break
+                entry.step = .left
+                return hearIfRenewed(player, &entry) + settle(player, &entry, at: now)
             }
             // Some players send no signals. Then the answer shows the result.
             entry.step = .pausing(since: since, answered: now)
@@ -157,9 +200,6 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
         case .lookingToPlay(var pause) where pause.answered == nil:
             pause.answered = now
             entry.step = .lookingToPlay(pause)
-        case .left(after: var pause?) where pause.answered == nil:
-            pause.answered = now
-            entry.step = .left(after: pause)
         case .idle, .lookingToPause, .pausing, .perhapsPaused, .paused, .lookingToPlay, .resuming, .left: return []
         }
         return settle(player, &entry, at: now)
@@ -172,7 +212,7 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
         guard case .resuming(let pause, nil) = entry.step else { return [] }
         // The player refused. The daemon sends it nothing more for this pause: a second request would not help.
         guard succeeded else {
-            entry.step = .left(after: nil)
+            entry.step = .left
             return settle(player, &entry, at: now)
         }
         entry.step = .resuming(pause, answered: now)
@@ -183,10 +223,42 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
     public mutating func touched(_ player: Player) {
         guard var entry = entries[player] else { return }
         switch entry.step {
-        case .paused, .perhapsPaused, .lookingToPlay, .resuming, .pausing: entry.step = .left(after: nil)
+        case .paused, .perhapsPaused, .lookingToPlay, .resuming, .pausing: entry.step = .left
         case .idle, .lookingToPause, .left: return
         }
         entries[player] = entry
+    }
+
+    /// Time has passed: a player that was paused again, and still says that it plays, is heard (``nextDeadline``).
+    public mutating func timePassed(at now: UInt64) -> [Command] {
+        var commands: [Command] = []
+        for player in entries.filter({ isOverdue($0.value, at: now) }).keys {
+            guard var entry = entries[player] else { continue }
+            entry.step = .left
+            commands += hearIfRenewed(player, &entry)
+            entries[player] = entry
+        }
+        return commands
+    }
+
+    /// When ``timePassed(at:)`` is due next; nil: never.
+    public var nextDeadline: UInt64? {
+        entries.values.compactMap { $0.renewal?.playing }.min().map { $0 + UsersHand.longestSilence }
+    }
+
+    /// Whether the next change of the player, and of its streams, may be an effect of the daemon's own Pause.
+    public func isPausing(_ player: Player, at now: UInt64) -> Bool {
+        guard let entry = entries[player], entry.demand.isSilent else { return false }
+        if entry.renewal?.playing != nil { return true }
+        switch entry.step {
+        case .pausing(_, let answered): return answered.map { now &- $0 <= UsersHand.echo } ?? true
+        case .paused: return entry.quiet.map { now &- $0 <= UsersHand.echo } ?? false
+        case .idle, .lookingToPause, .perhapsPaused, .lookingToPlay, .resuming, .left: return false
+        }
+    }
+
+    private func isOverdue(_ entry: Entry, at now: UInt64) -> Bool {
+        entry.renewal?.playing.map { $0 + UsersHand.longestSilence <= now } ?? false
     }
 
     /// The player left the bus, or has no sessions any more.
@@ -223,7 +295,9 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
     /// is asked again.
     public mutating func keep(_ kept: Kept) {
         var entry = Entry()
-        entry.demand = .silent
+        // Not known yet.
+        entry.demand = .silent(since: 0)
+        entry.quiet = kept.isSeen ? kept.since : nil
         let pause = Pause(track: kept.track, since: kept.since, answered: kept.since)
         entry.step = kept.isSeen ? .paused(pause) : .perhapsPaused(pause)
         entries[kept.player] = entry
@@ -233,45 +307,74 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
 
     /// Applies the player's state, and finds out whether the daemon caused the change.
     private func see(_ facts: PlayerFacts, _ player: Player, _ entry: inout Entry, at now: UInt64) -> [Command] {
-        let before = entry.facts?.status
+        let quiet = entry.quiet
         entry.facts = facts
-        let isStarted = facts.status == .playing && before != nil && before != .playing
-        /// Whether it started while its session should be silent, and not by the daemon.
-        var isByHand = false
+        entry.quiet = facts.status == .playing ? nil : quiet ?? now
+        if facts.status != .playing { entry.renewal?.playing = nil }
+        /// Whether the daemon may have started it.
+        var isOurs = false
+        /// Whether the daemon's last pause was confirmed.
+        var isConfirmed = true
         switch entry.step {
-        case .idle, .lookingToPause: break
+        case .idle: isOurs = true
+        // It is about to be paused, if it plays.
+        case .lookingToPause: isOurs = entry.renewal == nil
         case .pausing(let since, let answered):
             switch facts.status {
             case .playing: break
             // A stopped player is not paused: Play would start it from the beginning.
-            case .stopped: entry.step = .left(after: nil)
+            case .stopped: entry.step = .left
             case .paused:
                 let isOurs = answered.map { isEcho(of: $0, now) } ?? true
-                entry.step =
-                    isOurs ? .paused(Pause(track: facts.track, since: since, answered: answered)) : .left(after: nil)
+                let mayResume = isOurs && entry.renewal?.mayResume ?? true
+                entry.step = mayResume ? .paused(Pause(track: facts.track, since: since, answered: answered)) : .left
             }
         case .perhapsPaused(let pause):
             switch facts.status {
-            case .playing: entry.step = .idle
-            case .stopped: entry.step = .left(after: nil)
+            case .playing:
+                isOurs = true
+                entry.step = .idle
+            case .stopped: entry.step = .left
             // It played when the command was sent, or is about to be sent.
-            case .paused: entry.step = facts.track.mayBe(pause.track) ? .paused(pause) : .left(after: nil)
+            case .paused: entry.step = facts.track.mayBe(pause.track) ? .paused(pause) : .left
             }
         case .paused(let pause), .lookingToPlay(let pause):
             guard facts.status != .paused || !facts.track.mayBe(pause.track) else { break }
-            entry.step = .left(after: pause)
-            isByHand = isStarted && !mayEcho(pause, now)
+            entry.step = .left
+            isConfirmed = pause.answered != nil
         case .resuming(_, let answered):
             // The daemon has sent Play, and the player has not handled it yet.
             guard facts.status != .paused else { break }
-            let isOurs = facts.status == .playing && answered.map { isEcho(of: $0, now) } ?? true
+            isOurs = facts.status == .playing && answered.map { isEcho(of: $0, now) } ?? true
             // If the next interruption came before the daemon's own Play, that must be undone. A Play of the user must
             // not.
-            entry.step = isOurs ? .idle : .left(after: nil)
-            isByHand = isStarted && !isOurs
-        case .left(let pause): isByHand = isStarted && !(pause.map { mayEcho($0, now) } ?? false)
+            entry.step = isOurs ? .idle : .left
+        case .left: break
         }
-        return isByHand && entry.demand == .silent ? [.takeBack(player)] : []
+        if facts.status != .playing { entry.isStartedMeanwhile = false }
+        guard facts.status == .playing, let quiet, !isOurs, entry.demand.isSilent else { return [] }
+        guard entry.interruption != nil else {
+            entry.step = .left
+            entry.isStartedMeanwhile = true
+            return []
+        }
+        switch UsersHand(.player(afterPause: now &- quiet, isSecond: entry.renewal != nil)) {
+        case .started, .none:
+            entry.step = .left
+            entry.renewal?.playing = nil
+            return [.takeBack(player)]
+        case .pauseAgain:
+            entry.renewal = Renewal(playing: now, mayResume: isConfirmed)
+            entry.step = .lookingToPause
+            return [.ask(player)]
+        }
+    }
+
+    /// A player that was paused again and does not obey is heard.
+    private func hearIfRenewed(_ player: Player, _ entry: inout Entry) -> [Command] {
+        guard entry.renewal?.playing != nil else { return [] }
+        entry.renewal?.playing = nil
+        return [.takeBack(player)]
     }
 
     /// The commands for the current demand, unless a command is pending.
@@ -297,10 +400,6 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
     }
 
     private func isOld(_ pause: Pause, _ now: UInt64) -> Bool { maxAge > 0 && now &- pause.since > maxAge }
-
-    /// Whether a change now may still be the effect of the daemon's own Pause, so that it is not taken for the user's.
-    /// Known error: if the user and the daemon pause a player that toggles at the same time, it plays again.
-    private func mayEcho(_ pause: Pause, _ now: UInt64) -> Bool { pause.answered.map { isEcho(of: $0, now) } ?? true }
 
     private func isEcho(of answer: UInt64, _ now: UInt64) -> Bool { now &- answer <= Self.echoTime }
 }

@@ -132,14 +132,20 @@ extension Arbiter {
         return victims
     }
 
+    /// Whether its activation would be allowed.
+    public func mayActivate(_ id: SessionID) -> Bool { victims(ofActivating: id) != nil }
+
     /// Whether its activation would be allowed and would interrupt no other session.
-    public func isFreeToActivate(_ id: SessionID) -> Bool {
-        guard let x = index(of: id) else { return false }
+    public func isFreeToActivate(_ id: SessionID) -> Bool { victims(ofActivating: id)?.isEmpty ?? false }
+
+    /// The sessions that its activation would interrupt; nil: it would be refused.
+    private func victims(ofActivating id: SessionID) -> [Int]? {
+        guard let x = index(of: id) else { return nil }
         var trial = self
         do throws(SessionError) {
-            return try trial.judge(x, as: sessions[x].standing.configuration).isEmpty
+            return try trial.judge(x, as: sessions[x].standing.configuration)
         } catch {
-            return false
+            return nil
         }
     }
 

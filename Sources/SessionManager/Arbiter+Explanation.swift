@@ -54,7 +54,8 @@ extension Arbiter {
         switch session.state {
         case .active: explainActive(session, isAdopted: adopted != nil, &chain)
         case .inactive: explainInactive(session, isAdopted: adopted != nil, &chain)
-        case .interrupted: explainInterrupted(session, isSubject: true, at: now, &chain, &seen)
+        case .interrupted:
+            explainInterrupted(session, isSubject: true, isAdopted: adopted != nil, at: now, &chain, &seen)
         }
         explainOutput(session, &chain)
         explainLack(session, &chain)
@@ -146,7 +147,7 @@ extension Arbiter {
     }
 
     private func explainInterrupted(
-        _ session: Session, isSubject: Bool, at now: Instant?, _ chain: inout [Explanation],
+        _ session: Session, isSubject: Bool, isAdopted: Bool, at now: Instant?, _ chain: inout [Explanation],
         _ seen: inout Set<SessionID>
     ) {
         guard let interruption = session.interruption else { return }
@@ -158,11 +159,9 @@ extension Arbiter {
         if interruption.reason == .default, !isWaitedFor { text += ", which has left" }
         if isSubject {
             text += "; " + outlook(interruption, session, at: now)
-            let waitsFor = session.waitingFor.compactMap(self.session)
-            if waitsFor.contains(where: \.isGuessedCall),
-                waitsFor.allSatisfy({ $0.isGuessedCall || $0.sessionClass == .app })
-            {
-                text += "; play it again to hear it during the call"
+            let privileged = session.waitingFor.compactMap(self.session).first { $0.sessionClass != .app }
+            if isAdopted, session.sessionClass == .app, let privileged {
+                text += "; play it again to hear it during the \(privileged.sessionClass.rawValue)"
             }
             let others = session.waitingFor.filter { $0 != by || !isWaitedFor }
             if !others.isEmpty {
@@ -197,7 +196,7 @@ extension Arbiter {
                     of: session.id, by: id, until: other.claimExpires,
                     "\(isSubject ? "it" : label(session)) waits for \(label(other)), which is \(state)"))
             if other.state == .interrupted {
-                explainInterrupted(other, isSubject: false, at: now, &chain, &seen)
+                explainInterrupted(other, isSubject: false, isAdopted: false, at: now, &chain, &seen)
             }
         }
     }

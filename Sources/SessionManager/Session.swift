@@ -80,8 +80,7 @@ public struct Session: Sendable {
     public var sessionClass: SessionClass { standing.sessionClass }
     /// Whether its last interruption ended with the should-resume hint, and its claim is still valid.
     public var mayResume: Bool { resumeOrder != nil }
-    /// Whether it is a guessed call. The rules treat it as any call; but if the user starts a program that it silenced
-    /// again, that program is heard.
+    /// Whether it is a guessed call. The rules treat it as any call.
     public var isGuessedCall: Bool { !evidence.isEmpty }
     public var configuration: Configuration { standing.configuration }
     /// As reported by the shell; true until the first report (``Event/setForeground(_:_:)``).

@@ -58,6 +58,8 @@ struct StreamRun {
     private var pausedByDaemon: Set<String> = []
     /// The players that the user started.
     private var startedByHand: Set<String> = []
+    /// When the user last started each program.
+    private var byHand: [Program.Key: Instant] = [:]
     private(set) var pauses = 0
     private(set) var resumes = 0
     /// As ``AdoptionModel/activeCount``.
@@ -117,10 +119,13 @@ struct StreamRun {
             server.begin(
                 "stream\(nextStream)",
                 SimulatedServer.Beginning(program: program, isRecording: isRecording, role: role, title: ""))
+            if !isRecording { startByHand(program) }
             return "\(program) \(isRecording ? "records" : "plays") with role \(role ?? "none")"
         case 3, 4:
             guard let label = labels.randomElement(using: &random) else { return "nothing" }
-            server.setPaused(label, Bool.random(using: &random))
+            let isPaused = Bool.random(using: &random)
+            server.setPaused(label, isPaused)
+            if !isPaused { startByHand(server.streams.first { $0.label == label }?.program ?? "") }
             return "\(label) is paused or continues"
         case 5, 6:
             guard let label = labels.randomElement(using: &random) else { return "nothing" }
@@ -160,8 +165,13 @@ struct StreamRun {
         guard !events.isEmpty else { return "nothing" }
         pausedByDaemon.remove(label)
         if status == .playing { startedByHand.insert(label) } else { startedByHand.remove(label) }
+        if status == .playing { startByHand(players.player(label)?.program ?? "") }
         tell(events, of: label)
         return "somebody uses the player of \(label): \(status)"
+    }
+
+    private mutating func startByHand(_ program: String) {
+        byHand[.process(UInt32(100 + (programs.firstIndex(of: program) ?? 0)))] = now
     }
 
     private mutating func tell(_ events: [PlayerEvent], of label: String) {
@@ -325,6 +335,8 @@ struct StreamRun {
             guard let session = session(of: entry) else { continue }
             let expected: StreamCondition
             switch session.state {
+            // Its user may have started it, and an alert does not let its session become active.
+            case .interrupted where condition == .untouched && heardByHand(session, active): expected = .untouched
             case .interrupted: expected = .held
             case .inactive: expected = .held
             case .active: expected = session.isMuted ? .muted : session.isDucked ? .lowered : .untouched
@@ -332,11 +344,22 @@ struct StreamRun {
             if condition != expected {
                 return "\(entry.label) of \(entry.program) is \(condition), and its session \(session.state)"
             }
-            if isCalling, session.sessionClass == .app, condition == .untouched, !startedSince(session, active) {
+            if isCalling, session.sessionClass == .app, condition == .untouched, !startedSince(session, active),
+                !heardByHand(session, active)
+            {
                 return "\(entry.label) of \(entry.program) plays on in a call"
             }
         }
         return nil
+    }
+
+    /// Whether the rules allow no activation, and the user started the program since then.
+    private func heardByHand(_ session: Session, _ active: [Session]) -> Bool {
+        guard let program = decider.members[session.id]?.adopted?.program, let since = byHand[program] else {
+            return false
+        }
+        return active.contains { $0.sessionClass == .alert } && !session.isMixable
+            && active.allSatisfy { $0.sessionClass == .app || $0.since <= since } && session.since < since
     }
 
     /// An app session that began during a call may mix with it. One that began before must be silent.

@@ -118,7 +118,7 @@ import Testing
                 sessions.append(
                     World.session(SessionID(lastID), .adopted(adopted), .inactive, since: now, evidence: evidence))
             case .change(let id, let adopted): replace(id, .inactive, kind: .adopted(adopted))
-            case .activate(let id): replace(id, .active)
+            case .activate(let id), .takeBack(let id): replace(id, .active)
             case .deactivate(let id): replace(id, .inactive)
             case .close(let id): sessions.removeAll { $0.id == id }
             }

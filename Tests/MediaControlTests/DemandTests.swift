@@ -18,23 +18,23 @@ import Testing
     }
 
     @Test(arguments: [
-        ([owner(.interrupted, adopted: true)], Demand.silent),
+        ([owner(.interrupted, adopted: true)], Demand.silent(since: 0)),
         // A client pauses its player itself.
         ([owner(.interrupted)], .free),
-        ([owner(.interrupted, silenced: true)], .silent),
+        ([owner(.interrupted, silenced: true)], .silent(since: 0)),
         ([owner(.inactive)], .free),
         ([owner(.inactive, mayResume: true)], .resume),
         ([owner(.active)], .free),
         ([owner(.active, cameBack: true)], .resume),
-        ([owner(.interrupted, adopted: true), owner(.inactive, mayResume: true)], .silent),
-        ([owner(.inactive, mayResume: true), owner(.interrupted, adopted: true)], .silent),
+        ([owner(.interrupted, adopted: true), owner(.inactive, mayResume: true)], .silent(since: 0)),
+        ([owner(.inactive, mayResume: true), owner(.interrupted, adopted: true)], .silent(since: 0)),
         ([owner(.interrupted, adopted: true), owner(.active)], .either),
         ([owner(.active), owner(.inactive, mayResume: true)], .either),
         ([owner(.active), owner(.inactive)], .free),
         ([owner(.active, cameBack: true), owner(.active)], .free),
         // A client pauses its player itself.
         ([owner(.interrupted), owner(.active)], .free),
-        ([owner(.interrupted, adopted: true), owner(.active, cameBack: true)], .silent),
+        ([owner(.interrupted, adopted: true), owner(.active, cameBack: true)], .silent(since: 0)),
         ([], .free),
     ])
     func demand_followsFromAllSessionsOfThePlayer(_ owners: [Demand.Owner], _ demand: Demand) {

@@ -12,7 +12,7 @@ import Testing
     private mutating func pausedByUs() {
         #expect(book.demand(.free, of: 1, at: 0).isEmpty)
         #expect(book.told(playing, by: 1, at: 0).isEmpty)
-        #expect(book.demand(.silent, of: 1, at: second) == [.ask(1)])
+        #expect(book.demand(.silent(since: second), of: 1, at: second) == [.ask(1)])
         #expect(book.answered(1, playing, at: second) == [.pause(1)])
         #expect(book.told(paused, by: 1, at: second).isEmpty)
         #expect(book.pauseEnded(1, succeeded: true, at: second).isEmpty)
@@ -40,8 +40,10 @@ import Testing
         ] {
             book = PauseBook()
             book.keep(kept)
+            // The user started it while no daemon was there.
             #expect(book.told(facts, by: 1, at: 5 * second).isEmpty)
-            #expect(book.demand(.silent, of: 1, at: 5 * second).isEmpty)
+            #expect(
+                book.demand(.silent(since: second), of: 1, at: 5 * second) == (facts == playing ? [.takeBack(1)] : []))
             #expect(book.demand(.resume, of: 1, at: 9 * second) == (isResumed ? [.ask(1)] : []))
             guard isResumed else { continue }
             #expect(book.answered(1, facts, at: 9 * second) == [.play(1)])
@@ -60,7 +62,7 @@ import Testing
 
     /// The next book continues after this one sent a pause whose effect was not seen.
     @Test mutating func nextBookAfterAnUnseenPause_resumesThePlayerIfItIsPaused() throws {
-        #expect(book.demand(.silent, of: 1, at: second) == [.ask(1)])
+        #expect(book.demand(.silent(since: second), of: 1, at: second) == [.ask(1)])
         #expect(book.kept(at: second).isEmpty)
         #expect(book.answered(1, playing, at: second) == [.pause(1)])
         let kept = try #require(book.kept(at: second).first)
@@ -73,7 +75,7 @@ import Testing
             #expect(book.told(facts, by: 1, at: 5 * second) == (facts == playing ? [.ask(1)] : []))
             #expect(book.kept(at: 5 * second).map(\.isSeen) == (facts == paused ? [true] : []))
             if facts == playing { #expect(book.answered(1, playing, at: 5 * second) == [.pause(1)]) }
-            #expect(book.demand(.silent, of: 1, at: 5 * second).isEmpty)
+            #expect(book.demand(.silent(since: second), of: 1, at: 5 * second).isEmpty)
             #expect(book.demand(.resume, of: 1, at: 9 * second) == (facts == paused ? [.ask(1)] : []))
         }
         // The interruption is over, and the player was never paused.
@@ -85,7 +87,7 @@ import Testing
     }
 
     @Test mutating func playerConfirmsThePauseButPlaysOn_isNotKept() {
-        #expect(book.demand(.silent, of: 1, at: second) == [.ask(1)])
+        #expect(book.demand(.silent(since: second), of: 1, at: second) == [.ask(1)])
         #expect(book.answered(1, playing, at: second) == [.pause(1)])
         #expect(book.keptExpires == nil)
         #expect(book.pauseEnded(1, succeeded: true, at: 2 * second) == [.ask(1)])
@@ -96,14 +98,14 @@ import Testing
 
     @Test mutating func sameDemandTwice_doesNothing() {
         pausedByUs()
-        #expect(book.demand(.silent, of: 1, at: 2 * second).isEmpty)
+        #expect(book.demand(.silent(since: second), of: 1, at: 2 * second).isEmpty)
         #expect(book.told(paused, by: 1, at: 2 * second).isEmpty)
     }
 
     @Test mutating func userPausedThePlayerBefore_isNeitherPausedNorResumed() {
         #expect(book.demand(.free, of: 1, at: 0).isEmpty)
         #expect(book.told(paused, by: 1, at: 0).isEmpty)
-        #expect(book.demand(.silent, of: 1, at: second) == [.ask(1)])
+        #expect(book.demand(.silent(since: second), of: 1, at: second) == [.ask(1)])
         #expect(book.answered(1, paused, at: second).isEmpty)
         #expect(book.demand(.resume, of: 1, at: 2 * second).isEmpty)
     }
@@ -111,7 +113,7 @@ import Testing
     @Test mutating func userPausedAPlayerWithoutSignals_isNoticedByAsking() {
         #expect(book.demand(.free, of: 1, at: 0).isEmpty)
         #expect(book.told(playing, by: 1, at: 0).isEmpty)
-        #expect(book.demand(.silent, of: 1, at: second) == [.ask(1)])
+        #expect(book.demand(.silent(since: second), of: 1, at: second) == [.ask(1)])
         #expect(book.answered(1, paused, at: second).isEmpty)
         #expect(book.demand(.resume, of: 1, at: 2 * second).isEmpty)
     }
@@ -166,7 +168,7 @@ import Testing
     }
 
     @Test mutating func ignoredPause_isNotRepeatedAndNotResumed() {
-        #expect(book.demand(.silent, of: 1, at: second) == [.ask(1)])
+        #expect(book.demand(.silent(since: second), of: 1, at: second) == [.ask(1)])
         #expect(book.answered(1, playing, at: second) == [.pause(1)])
         #expect(book.pauseEnded(1, succeeded: true, at: second) == [.ask(1)])
         #expect(book.answered(1, playing, at: second).isEmpty)
@@ -176,7 +178,7 @@ import Testing
     }
 
     @Test mutating func playerWithoutSignalsPauses_isNoticedByAsking_andResumed() {
-        #expect(book.demand(.silent, of: 1, at: second) == [.ask(1)])
+        #expect(book.demand(.silent(since: second), of: 1, at: second) == [.ask(1)])
         #expect(book.answered(1, playing, at: second) == [.pause(1)])
         #expect(book.pauseEnded(1, succeeded: true, at: second) == [.ask(1)])
         #expect(book.answered(1, paused, at: second).isEmpty)
@@ -185,7 +187,7 @@ import Testing
     }
 
     @Test mutating func playerPausesAfterTheInterruption_isResumedAtOnce() {
-        #expect(book.demand(.silent, of: 1, at: second) == [.ask(1)])
+        #expect(book.demand(.silent(since: second), of: 1, at: second) == [.ask(1)])
         #expect(book.answered(1, playing, at: second) == [.pause(1)])
         #expect(book.demand(.resume, of: 1, at: 2 * second).isEmpty)
         #expect(book.told(paused, by: 1, at: 3 * second) == [.ask(1)])
@@ -194,16 +196,16 @@ import Testing
     }
 
     @Test mutating func playerRefusesOrDoesNotReply_isNotResumed() {
-        #expect(book.demand(.silent, of: 1, at: second) == [.ask(1)])
+        #expect(book.demand(.silent(since: second), of: 1, at: second) == [.ask(1)])
         #expect(book.answered(1, nil, at: 6 * second).isEmpty)
-        #expect(book.demand(.silent, of: 2, at: second) == [.ask(2)])
+        #expect(book.demand(.silent(since: second), of: 2, at: second) == [.ask(2)])
         #expect(book.answered(2, playing, at: second) == [.pause(2)])
         #expect(book.pauseEnded(2, succeeded: false, at: second).isEmpty)
         for player in [1, 2] { #expect(book.demand(.resume, of: player, at: 9 * second).isEmpty) }
     }
 
     @Test mutating func playerThatCannotPause_isNotPaused() {
-        #expect(book.demand(.silent, of: 1, at: second) == [.ask(1)])
+        #expect(book.demand(.silent(since: second), of: 1, at: second) == [.ask(1)])
         #expect(book.answered(1, PlayerFacts(.playing, canPause: false), at: second).isEmpty)
     }
 
@@ -211,7 +213,7 @@ import Testing
         pausedByUs()
         #expect(book.demand(.resume, of: 1, at: 3 * second) == [.ask(1)])
         #expect(book.answered(1, paused, at: 3 * second) == [.play(1)])
-        #expect(book.demand(.silent, of: 1, at: 3 * second).isEmpty)
+        #expect(book.demand(.silent(since: 3 * second), of: 1, at: 3 * second).isEmpty)
         #expect(book.told(playing, by: 1, at: 3 * second) == [.ask(1)])
         #expect(book.answered(1, playing, at: 3 * second) == [.pause(1)])
         #expect(book.playEnded(1, succeeded: true, at: 3 * second).isEmpty)
@@ -220,20 +222,106 @@ import Testing
     @Test mutating func interruptedAgainBeforeItReplies_isResumedLater() {
         pausedByUs()
         #expect(book.demand(.resume, of: 1, at: 3 * second) == [.ask(1)])
-        #expect(book.demand(.silent, of: 1, at: 3 * second).isEmpty)
+        #expect(book.demand(.silent(since: 3 * second), of: 1, at: 3 * second).isEmpty)
         #expect(book.answered(1, paused, at: 3 * second).isEmpty)
         #expect(book.demand(.resume, of: 1, at: 4 * second) == [.ask(1)])
         #expect(book.answered(1, paused, at: 4 * second) == [.play(1)])
     }
 
     @Test mutating func userPausesATogglingPlayerAtTheSameTime_isNotResumed() {
-        #expect(book.demand(.silent, of: 1, at: second) == [.ask(1)])
+        #expect(book.demand(.silent(since: second), of: 1, at: second) == [.ask(1)])
         #expect(book.answered(1, playing, at: second) == [.pause(1)])
         #expect(book.told(paused, by: 1, at: second).isEmpty)
         // The pause toggled the player, which the user had just paused.
-        #expect(book.told(playing, by: 1, at: second).isEmpty)
+        #expect(book.told(playing, by: 1, at: second) == [.ask(1)])
         #expect(book.pauseEnded(1, succeeded: true, at: second).isEmpty)
+        #expect(book.answered(1, playing, at: second) == [.pause(1)])
+        #expect(book.told(paused, by: 1, at: second).isEmpty)
+        #expect(book.pauseEnded(1, succeeded: true, at: second).isEmpty)
+        #expect(book.nextDeadline == nil)
         #expect(book.demand(.resume, of: 1, at: 9 * second).isEmpty)
+    }
+
+    // MARK: The user's hand
+
+    /// The user plays it 0.2 s after the daemon's pause.
+    private mutating func playedAtOnce() {
+        pausedByUs()
+        #expect(book.isPausing(1, at: second + 200_000))
+        #expect(book.told(playing, by: 1, at: second + 200_000) == [.ask(1)])
+        #expect(book.answered(1, playing, at: second + 200_000) == [.pause(1)])
+    }
+
+    @Test mutating func userPlaysAtOnce_isPausedOnceMore_andResumedLater() {
+        playedAtOnce()
+        #expect(book.told(paused, by: 1, at: second + 210_000).isEmpty)
+        #expect(book.pauseEnded(1, succeeded: true, at: second + 210_000).isEmpty)
+        #expect(book.nextDeadline == nil && book.timePassed(at: 9 * second).isEmpty)
+        #expect(book.demand(.resume, of: 1, at: 9 * second) == [.ask(1)])
+        #expect(book.answered(1, paused, at: 9 * second) == [.play(1)])
+    }
+
+    @Test mutating func userPlaysAtOnceForTheSecondTime_isHeard() {
+        playedAtOnce()
+        #expect(book.told(paused, by: 1, at: second + 210_000).isEmpty)
+        #expect(book.told(playing, by: 1, at: second + 220_000) == [.takeBack(1)])
+    }
+
+    @Test mutating func userPlaysForTheSecondTimeBeforeTheSecondPause_isHeard() {
+        pausedByUs()
+        #expect(book.told(playing, by: 1, at: second + 200_000) == [.ask(1)])
+        #expect(book.told(paused, by: 1, at: second + 201_000).isEmpty)
+        #expect(book.told(playing, by: 1, at: second + 202_000) == [.takeBack(1)])
+        // The question was answered meanwhile.
+        #expect(book.answered(1, playing, at: second + 203_000).isEmpty)
+        #expect(book.nextDeadline == nil)
+    }
+
+    @Test mutating func secondPauseIsIgnored_isHeardWithinASecond() {
+        playedAtOnce()
+        #expect(book.pauseEnded(1, succeeded: true, at: second + 210_000) == [.ask(1)])
+        #expect(book.answered(1, playing, at: second + 210_000).isEmpty)
+        #expect(book.nextDeadline == second + 1_000_000)
+        #expect(book.timePassed(at: second + 999_999).isEmpty)
+        #expect(book.timePassed(at: second + 1_000_000) == [.takeBack(1)])
+        #expect(book.nextDeadline == nil && book.timePassed(at: 9 * second).isEmpty)
+    }
+
+    @Test mutating func secondPauseIsRefused_isHeardAtOnce() {
+        playedAtOnce()
+        #expect(book.pauseEnded(1, succeeded: false, at: second + 210_000) == [.takeBack(1)])
+        #expect(book.nextDeadline == nil)
+    }
+
+    @Test mutating func playerThatCannotPauseAnyMore_isHeardAtOnce() {
+        pausedByUs()
+        #expect(book.told(playing, by: 1, at: second + 200_000) == [.ask(1)])
+        let facts = PlayerFacts(.playing, track: playing.track, canPause: false)
+        #expect(book.answered(1, facts, at: second + 200_000) == [.takeBack(1)])
+    }
+
+    @Test mutating func playerThatDoesNotAnswerBeforeTheSecondPause_isHeardWithinASecond() {
+        pausedByUs()
+        #expect(book.told(playing, by: 1, at: second + 200_000) == [.ask(1)])
+        #expect(book.timePassed(at: second + 1_000_000) == [.takeBack(1)])
+        #expect(book.answered(1, playing, at: 3 * second).isEmpty)
+    }
+
+    @Test mutating func interruptionEndsBeforeTheSecondPauseIsObeyed_nothingIsDue() {
+        playedAtOnce()
+        #expect(book.demand(.resume, of: 1, at: second + 300_000).isEmpty)
+        #expect(book.nextDeadline == nil)
+    }
+
+    /// Nothing is seen of the time between two interruptions.
+    @Test mutating func interruptedAgainAtOnceAfterTheUserPlayed_isPausedAgain() {
+        pausedByUs()
+        #expect(book.told(playing, by: 1, at: 5 * second) == [.takeBack(1)])
+        #expect(book.demand(.silent(since: 5 * second), of: 1, at: 5 * second) == [.ask(1)])
+        #expect(book.answered(1, playing, at: 5 * second) == [.pause(1)])
+        #expect(book.told(paused, by: 1, at: 5 * second).isEmpty)
+        // Each interruption may have a second pause.
+        #expect(book.told(playing, by: 1, at: 5 * second + 100_000) == [.ask(1)])
     }
 
     @Test mutating func playerEnds_isForgotten() {

@@ -56,6 +56,11 @@ private struct PlayerRun {
     private var stretch: (since: UInt64, played: Bool) = (0, false)
     /// The time while the daemon's last pause, or the player's reaction to it, was on its way.
     private var pauseWindow: ClosedRange<UInt64> = 0...0
+    /// When the daemon last resumed it.
+    private var playedByUs: UInt64 = 0
+    private var isRestarted = false
+    /// How often it was paused in this interruption.
+    private var pausesNow = 0
     private(set) var faults: [String] = []
     private(set) var log: [String] = []
     private(set) var plays = 0
@@ -73,7 +78,10 @@ private struct PlayerRun {
         for _ in 0..<steps {
             switch Int.random(in: 0..<10, using: &random) {
             case 0: act(MockPlayer.Deed.allCases.randomElement(using: &random) ?? .play)
-            case 1...3: want([.free, .silent, .silent, .resume, .either].randomElement(using: &random) ?? .free)
+            case 1...3:
+                want(
+                    [.free, .silent(since: now), .silent(since: now), .resume, .either].randomElement(using: &random)
+                        ?? .free)
             case 4:
                 if Int.random(in: 0..<4, using: &random) == 0 {
                     restart()
@@ -100,10 +108,11 @@ private struct PlayerRun {
 
     private mutating func want(_ wanted: Demand) {
         // Only an interruption can lead to a demand to resume, whatever another session does meanwhile.
-        let follows = wanted == .resume && demand == .either || demand == .silent
-        guard wanted != demand, follows || wanted == .free || wanted == .silent else { return }
+        let follows = wanted == .resume && demand == .either || demand.isSilent
+        guard wanted != demand, follows || wanted == .free || wanted.isSilent else { return }
         note("demand \(wanted)")
-        if wanted == .silent, demand != .either { stretch = (now, player.status == .playing) }
+        if wanted.isSilent, demand != .either { stretch = (now, player.status == .playing) }
+        if wanted.isSilent { pausesNow = 0 }
         demand = wanted
         carryOut(book.demand(wanted, of: 1, at: now))
     }
@@ -111,9 +120,18 @@ private struct PlayerRun {
     /// Lets time pass, and delivers everything that is due meanwhile.
     private mutating func pass(_ span: UInt64) {
         let end = now + span
-        while let due = [toPlayer.first?.due, toBook.first?.due].compactMap(\.self).min(), due <= end {
+        func next() -> UInt64? {
+            [toPlayer.first?.due, toBook.first?.due, isKept ? book.nextDeadline : nil].compactMap(\.self).min()
+        }
+        while let due = next(), due <= end {
             now = max(now, due)
-            if toPlayer.first?.due == due { handle(toPlayer.removeFirst().parcel) } else { hear() }
+            if toPlayer.first?.due == due {
+                handle(toPlayer.removeFirst().parcel)
+            } else if toBook.first?.due == due {
+                hear()
+            } else {
+                carryOut(book.timePassed(at: now))
+            }
         }
         now = end
     }
@@ -129,6 +147,9 @@ private struct PlayerRun {
         toBook = []
         isKept = true
         book = PauseBook()
+        isRestarted = true
+        // It does not know of a second pause.
+        pausesNow = 0
         for pause in kept { book.keep(pause) }
         if player.manner == .deaf { return }
         answered = (player, now)
@@ -182,7 +203,9 @@ private struct PlayerRun {
             case .ask: send(.ask)
             case .pause:
                 pauses += 1
-                if demand != .silent { faults.append("paused without a demand for silence") }
+                pausesNow += 1
+                if pausesNow > 2 { faults.append("paused for the third time in an interruption") }
+                if !demand.isSilent { faults.append("paused without a demand for silence") }
                 if answered?.player.status != .playing { faults.append("paused a player that did not play") }
                 pauseWindow = (answered?.at ?? now)...UInt64.max
                 send(.pause)
@@ -192,9 +215,11 @@ private struct PlayerRun {
                 judgePlay()
                 send(.play)
             case .takeBack:
-                if demand != .silent { faults.append("took the sound back without an interruption") }
+                if !demand.isSilent { faults.append("took the sound back without an interruption") }
                 // The book notices the user of a quiet player later.
-                if player.manner != .quiet, player.personPlayed + 10_000 < stretch.since {
+                // A daemon that was killed may have resumed it.
+                let isResumed = playedByUs > player.personPlayed && isRestarted
+                if player.manner != .quiet, player.personPlayed + 10_000 < stretch.since, !isResumed {
                     faults.append("took another change for the user's")
                 }
             }
@@ -226,6 +251,7 @@ private struct PlayerRun {
             if player.manner == .deaf { giveUp(.paused(false)) } else { reply(.paused(succeeded)) }
         case .play:
             let succeeded = player.play(at: now)
+            playedByUs = now
             if player.facts != before { tell() }
             if player.manner == .deaf { giveUp(.played(false)) } else { reply(.played(succeeded)) }
         case .told, .answer, .paused, .played: break
