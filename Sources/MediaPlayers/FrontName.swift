@@ -6,6 +6,9 @@ import EventLoop
 /// It stores nothing about the player: it forwards calls to the player, and returns the player's answers and signals.
 /// The name has a separate connection, so that a program that may call the daemon (for example from a sandbox) cannot
 /// call every player through it. Without a player, neither the name nor the connection exists.
+///
+/// GNOME Shell shows a card for each player that can play. It would show the player in front twice, so it alone is told that
+/// this one cannot play (docs/adr/0005).
 final class FrontName {
     /// Pending calls of one player at a time, of all callers together.
     private static let limit = 64
@@ -16,6 +19,8 @@ final class FrontName {
     ]
     /// Methods that do not show whether the user wants the player to play.
     private static let harmless: Set<String> = ["Seek", "SetPosition"]
+    /// The bus name of the desktop that shows all players that can play.
+    private static let desktop = "org.gnome.Shell"
 
     /// A forwarded call that is not answered yet.
     private struct Passed {
@@ -32,6 +37,9 @@ final class FrontName {
     private var connection: Connection?
     private var front: String?
     private var subscription: Subscription?
+    /// The connection that owns ``desktop``; nil: none, or it is not known yet.
+    private var desktop: String?
+    private var desktopWatch: Subscription?
     private var underWay: [UInt64: Passed] = [:]
     private var lastPassed: UInt64 = 0
 
@@ -61,6 +69,11 @@ final class FrontName {
         connection.onDisconnect = { [weak self] in self?.close() }
         connection.objects.relay(path: MPRIS.path) { [weak self] call in self?.pass(call) }
         self.connection = connection
+        // Asked before the name exists, so the answer comes before any call to the name.
+        desktopWatch = connection.watchOwner(of: FrontName.desktop) { [weak self] in self?.desktop = $0 }
+        connection.askBus("GetNameOwner", [.string(FrontName.desktop)]) { [weak self] answer in
+            if let owner = (try? answer.get())?.first?.stringValue { self?.desktop = owner }
+        }
         listen(to: player)
         switch try? connection.requestName(MPRIS.front) {
         case .owner: return
@@ -75,6 +88,8 @@ final class FrontName {
     func close() {
         front = nil
         subscription = nil
+        desktop = nil
+        desktopWatch = nil
         underWay = [:]
         let connection = connection
         self.connection = nil
@@ -88,6 +103,9 @@ final class FrontName {
             guard let self, let interface = signal.interface, let member = signal.member,
                 FrontName.interfaces.contains(interface), let values = try? signal.arguments()
             else { return }
+            if member == "PropertiesChanged", interface == StandardName.properties {
+                return self.tell(changes: values)
+            }
             self.connection?.objects.emit(path: MPRIS.path, interface: interface, member: member, values)
         }
     }
@@ -104,11 +122,38 @@ final class FrontName {
                 else { return }
                 // MPRIS does not signal positions.
                 let told = entries.filter { $0.key != .string("Position") }
-                self.connection?.objects.emit(
-                    path: MPRIS.path, interface: StandardName.properties, member: "PropertiesChanged",
-                    [.string(interface), .dictionary(key: "s", value: "v", told), .strings([])])
+                self.tell(changes: [.string(interface), .dictionary(key: "s", value: "v", told), .strings([])])
             }
         }
+    }
+
+    /// Announces changed properties, without those that the desktop may not see. A signal goes to everybody.
+    private func tell(changes: [Value]) {
+        var changes = changes
+        if changes.count == 3, changes.first == .string(MPRIS.player) {
+            let told = changes[1].dictionaryValue?.filter { $0.key != FrontName.canPlay } ?? []
+            let invalid = changes[2].stringsValue?.filter { .string($0) != FrontName.canPlay } ?? []
+            if told.isEmpty, invalid.isEmpty { return }
+            changes[1] = .dictionary(key: "s", value: "v", told)
+            changes[2] = .strings(invalid)
+        }
+        connection?.objects.emit(
+            path: MPRIS.path, interface: StandardName.properties, member: "PropertiesChanged", changes)
+    }
+
+    private static let canPlay = Value.string("CanPlay")
+
+    /// The answer of a player, for that caller.
+    private func answer(to call: Invocation, _ values: [Value]) -> [Value] {
+        guard call.sender == desktop, call.interface == StandardName.properties,
+            call.arguments.first == .string(MPRIS.player)
+        else { return values }
+        if call.member == "Get", call.arguments.last == FrontName.canPlay { return [.variant(.bool(false))] }
+        guard call.member == "GetAll", let entries = values.first?.dictionaryValue else { return values }
+        let told = entries.map { entry in
+            entry.key == FrontName.canPlay ? DictionaryEntry(key: entry.key, value: .variant(.bool(false))) : entry
+        }
+        return [.dictionary(key: "s", value: "v", told)]
     }
 
     // MARK: To the player
@@ -132,9 +177,9 @@ final class FrontName {
     private func ask(_ player: String, _ number: UInt64, _ call: Invocation, _ connection: Connection) {
         connection.call(player: player, call.interface, call.member, call.arguments, timeout: 25) {
             [weak self] answer in
-            guard self?.underWay.removeValue(forKey: number) != nil else { return }
+            guard let self, underWay.removeValue(forKey: number) != nil else { return }
             switch answer {
-            case .success(let values): call.reply(values)
+            case .success(let values): call.reply(self.answer(to: call, values))
             case .failure(let failure): call.fail(failure)
             }
         }

@@ -71,20 +71,71 @@ import Testing
         #expect(eventually { !isOwned() })
     }
 
-    @Test func nowPlayingSession_isPreferredToOtherPlayers() throws {
+    /// Without a sound server, a player that says that it plays counts as heard.
+    @Test func nowPlayingSession_isPreferredToOtherPlayersWhileItIsHeard() throws {
         let music = try ForeignPlayer("music", on: stage)
         let client = try stage.client()
         let session = try client.session("Music", more: [("pid", .uint32(music.processID))])
         client.activate(session)
         #expect(eventually { title() == "music 1" })
-        let video = try ForeignPlayer("video", on: stage)
+        let video = try ForeignPlayer("video", status: "Paused", on: stage)
+        video.person("Playing")
         music.person("Paused")
-        // When this value has changed, the daemon has handled the player's signals.
+        // When this value has changed, the daemon has handled the players' signals.
         #expect(eventually { (try? get("PlaybackStatus")) == .string("Paused") })
         #expect(title() == "music 1")
-        client.call(session, "Close")
         #expect(eventually { title() == "video 1" })
+        music.person("Playing")
+        #expect(eventually { title() == "music 1" })
+        client.call(session, "Close")
         withExtendedLifetime(video) {}
+    }
+
+    /// GNOME Shell shows a card for each player that can play, so the player in front would have two.
+    @Test func gnomeShell_isToldThatTheNameCannotPlay_andNobodyElse() throws {
+        let player = try ForeignPlayer("music", on: stage)
+        #expect(eventually { isOwned() })
+        let shell = try Connection(.custom(stage.bus.address), loop: stage.loop)
+        func canPlay(_ asker: Connection) -> [Value?] {
+            let all = try? asker.callAndWait(
+                Self.name, Self.path, StandardName.properties, "GetAll", [.string(Self.player)])
+            let one = try? asker.callAndWait(
+                Self.name, Self.path, StandardName.properties, "Get", [.string(Self.player), .string("CanPlay")])
+            return [all?.first?.asProperties?["CanPlay"], one?.first?.unwrapped]
+        }
+        #expect(canPlay(shell) == [.bool(true), .bool(true)])
+        // It starts while the name exists.
+        _ = try shell.requestName("org.gnome.Shell")
+        #expect(eventually { canPlay(shell) == [.bool(false), .bool(false)] })
+        #expect(canPlay(stage.observer) == [.bool(true), .bool(true)])
+        var told: Set<String> = []
+        let subscription = shell.subscribe(path: Self.path, sender: Self.name) { message in
+            guard let values = try? message.arguments(), values.first == .string(Self.player) else { return }
+            told.formUnion(values[1].asProperties.map { Array($0.keys) } ?? [])
+        }
+        _ = try get("PlaybackStatus")
+        // All properties are announced, because another player comes to the front.
+        let other = try ForeignPlayer("other", status: "Paused", on: stage)
+        other.person("Playing")
+        #expect(stage.loop.iterate(timeout: 5) { told.contains("Metadata") && told.contains("PlaybackStatus") })
+        #expect(!told.contains("CanPlay"))
+        // The keys reach it as before.
+        try playerctl("pause")
+        try playerctl("play")
+        #expect(other.calls == ["Pause", "Play"])
+        withExtendedLifetime((subscription, player)) {}
+    }
+
+    /// It was there before the name.
+    @Test func gnomeShellBeforeThePlayer_isToldThatTheNameCannotPlay() throws {
+        let shell = try Connection(.custom(stage.bus.address), loop: stage.loop)
+        _ = try shell.requestName("org.gnome.Shell")
+        let player = try ForeignPlayer("music", on: stage)
+        #expect(eventually { isOwned() })
+        let all = try shell.callAndWait(
+            Self.name, Self.path, StandardName.properties, "GetAll", [.string(Self.player)])
+        #expect(all.first?.asProperties?["CanPlay"] == .bool(false))
+        withExtendedLifetime(player) {}
     }
 
     @Test func changes_areAnnouncedOnceUnderTheName() throws {
