@@ -222,6 +222,22 @@ public struct UploadMachine: Sendable, Hashable {
         }
     }
 
+    /// The address of a file that is stored by ``Method/put``: an address that ends with `/` is that of a folder, so the name is
+    /// added, as `curl -T` does it.
+    public static func placeOfFile(named name: String, at address: String) -> String {
+        let path = address.prefix { $0 != "?" && $0 != "#" }
+        guard path.last == "/" else { return address }
+        var escaped = ""
+        for byte in name.utf8 {
+            let scalar = UnicodeScalar(byte)
+            switch scalar {
+            case "a"..."z", "A"..."Z", "0"..."9", "-", ".", "_", "~": escaped.unicodeScalars.append(scalar)
+            default: escaped += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+            }
+        }
+        return path + escaped + address.dropFirst(path.count)
+    }
+
     public mutating func handle(_ input: Input, at now: UInt64) -> [Effect] {
         if isOver { return [] }
         switch input {

@@ -160,7 +160,9 @@ final class UploadTask {
     private func message(for request: UploadMachine.Request) throws(SessionError) -> HTTPRequest {
         let text =
             switch request {
-            case .ask, .create, .whole, .proof: machine.address
+            case .ask, .create: machine.address
+            case .whole, .proof:
+                machine.method == .put ? UploadMachine.placeOfFile(named: name, at: machine.address) : machine.address
             case .offset, .send: machine.uploadAddress ?? machine.address
             }
         guard let address = WebAddress(text) else {

@@ -22,6 +22,14 @@ import Testing
     }
 
     /// What every status means for every request, as text.
+    @Test(arguments: [
+        ("http://host/dir/", "f.txt", "http://host/dir/f.txt"), ("http://host/f", "x", "http://host/f"),
+        ("http://host/dir/?a=b/", "a b\u{e9}", "http://host/dir/a%20b%C3%A9?a=b/"),
+        ("http://host?q=/", "x", "http://host?q=/"),
+    ]) func addressOfAFolder_getsTheNameOfTheFile(_ address: String, _ name: String, _ expected: String) {
+        #expect(UploadMachine.placeOfFile(named: name, at: address) == expected)
+    }
+
     @Test func statuses_meanWhatTheTableSays() {
         let requests: [(Character, UploadMachine.Request, UploadMachine.Method)] = [
             ("O", .ask, .auto), ("C", .create, .tus), ("H", .offset, .tus), ("P", .send(offset: 0, count: 1), .tus),
