@@ -88,7 +88,8 @@ enum ID3 {
             let head = Array(source.bytes(start, isShort ? 6 : 10))
             let nameSize = isShort ? 3 : 4
             guard head.count == (isShort ? 6 : 10), Self.isName(head[..<nameSize]) else { return nil }
-            name = head[..<nameSize].utf8Text
+            // iTunes writes the names of version 2.2 with a zero byte into later versions.
+            name = head[..<nameSize].prefix { $0 != 0 }.utf8Text
             var size = isShort ? Int(head[3...].number) : Int(head[4..<8].number)
             if header.version == 4 {
                 let safe = head[4..<8].syncsafe
@@ -124,8 +125,11 @@ enum ID3 {
             (self.place, self.size, self.isUnsynchronised, self.isHidden) = (place, size, isUnsynchronised, isHidden)
         }
 
-        private static func isName(_ bytes: some Sequence<UInt8>) -> Bool {
-            bytes.allSatisfy { (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) }
+        private static func isName(_ bytes: some Collection<UInt8>) -> Bool {
+            let letters = bytes.prefix { $0 != 0 }
+            return letters.count >= max(3, bytes.count - 1)
+                && bytes.dropFirst(letters.count).allSatisfy { $0 == 0 }
+                && letters.allSatisfy { (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) }
         }
 
         private static func leads(_ source: SoundSource, _ place: UInt64, _ limit: UInt64) -> Bool {

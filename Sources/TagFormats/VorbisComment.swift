@@ -161,7 +161,9 @@ enum OggFile {
                     body = body.dropFirst(Int(size))
                     guard size < 255 else { continue }
                     if readComments(packet, into: &facts) {
-                        facts.duration = duration(source, page.serial, streams[page.serial] ?? (0, 0))
+                        let stream = streams[page.serial] ?? (0, 0)
+                        let begin = begin(source, page.end, page.serial, isOpus: packet.starts(with: "OpusTags".utf8))
+                        facts.duration = duration(source, page.serial, stream, from: begin)
                         return true
                     }
                     packet = []
@@ -202,9 +204,54 @@ enum OggFile {
         return true
     }
 
-    private static func duration(_ source: SoundSource, _ serial: UInt32, _ stream: (rate: UInt64, skip: UInt64))
-        -> Double
-    {
+    /// The position of the first sample. It is not 0 in a part that was cut out of a longer stream, such as a recording of a
+    /// radio.
+    private static func begin(_ source: SoundSource, _ start: UInt64, _ serial: UInt32, isOpus: Bool) -> UInt64 {
+        var place = start
+        for _ in 0..<64 {
+            guard let page = Page(source, place) else { return 0 }
+            if page.serial == serial, page.granule != 0, page.granule != .max {
+                let packets = page.segments.filter { $0 < 255 }.count
+                // Other codecs do not state the samples of a packet in its first byte.
+                let samples =
+                    isOpus ? opusSamples(source, page) : UInt64(packets) * OggFile.mostSamples
+                return page.granule > samples ? page.granule - (isOpus ? samples : 0) : 0
+            }
+            place = page.end
+        }
+        return 0
+    }
+
+    /// The most samples in a packet of Vorbis, Speex or FLAC.
+    private static let mostSamples: UInt64 = 65_536
+
+    /// The samples of the packets that end in a page, at 48 kHz (RFC 6716, 3.1 and 3.2).
+    private static func opusSamples(_ source: SoundSource, _ page: Page) -> UInt64 {
+        var samples: UInt64 = 0
+        var place = page.body
+        var isNew = true
+        for size in page.segments {
+            if isNew {
+                let head = Array(source.bytes(place, 2))
+                guard let first = head.first else { return samples }
+                let configuration = Int(first >> 3)
+                // The length of a frame in units of 2.5 ms.
+                let length =
+                    configuration < 12
+                    ? [4, 8, 16, 24][configuration & 3]
+                    : configuration < 16 ? [4, 8][configuration & 1] : [1, 2, 4, 8][configuration & 3]
+                let frames = [1, 2, 2, head.count > 1 ? Int(head[1] & 0x3F) : 0][Int(first & 3)]
+                samples += UInt64(120 * length * frames)
+            }
+            place += UInt64(size)
+            isNew = size < 255
+        }
+        return samples
+    }
+
+    private static func duration(
+        _ source: SoundSource, _ serial: UInt32, _ stream: (rate: UInt64, skip: UInt64), from begin: UInt64
+    ) -> Double {
         guard stream.rate > 0 else { return 0 }
         // The last page of the stream is searched in the last bytes of the file.
         let size = min(source.size, 65_536)
@@ -216,7 +263,7 @@ enum OggFile {
                 let page = Page(source, from + UInt64(index)),
                 page.serial == serial, page.granule != .max
             {
-                return Double(page.granule &- min(page.granule, stream.skip)) / Double(stream.rate)
+                return Double(page.granule - min(page.granule, begin + stream.skip)) / Double(stream.rate)
             }
             index -= 1
         }

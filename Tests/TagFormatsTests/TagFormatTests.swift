@@ -18,6 +18,18 @@ import Testing
         #expect(facts.tags == ["TITLE": ["Song"], "ARTIST": ["Who"]])
     }
 
+    /// iTunes 12 writes them so.
+    @Test func namesOfThreeLettersAndAZero_areThoseOfVersion2() throws {
+        func frame(_ name: String, _ text: String) -> [UInt8] {
+            let content = [0] + Array(text.utf8)
+            return Array(name.utf8) + [0, 0, 0, 0, UInt8(content.count), 0, 0] + content
+        }
+        let frames = frame("TT2", "Three Letters") + frame("TP1", "Tacocat")
+        let facts = try #require(SoundFile.read(SoundSource(tag(3, frames))))
+        #expect(facts.first("TITLE") == "Three Letters")
+        #expect(facts.first("ARTIST") == "Tacocat")
+    }
+
     @Test func unsynchronisedTag_isReadWithoutTheZeros() throws {
         let frames: [UInt8] = Array("TIT2".utf8) + [0, 0, 0, 4, 0, 0, 0, 0xFF, 0x00, 0xFE, UInt8(ascii: "x")]
         let facts = try #require(SoundFile.read(SoundSource(tag(3, frames, flags: 0x80))))
