@@ -20,9 +20,7 @@ struct EffectCommand: ParsableCommand {
     func run() throws {
         let service = try Service(bus)
         let paths = try files.map { file in
-            guard let path = FileURI.absolute(file) else {
-                throw Complaint.refused("\(file.escaped): the current folder no longer exists; use an absolute path")
-            }
+            let path = try FileArgument.path(file)
             return path
         }
         try Effects(paths, session.arguments(name: "sessionctl effect", in: .ambient), service).run()

@@ -30,9 +30,7 @@ final class LibraryPlace: PluginPlace {
     func items(_ names: [String]) throws -> [UInt64] {
         try names.map { name in
             if let id = UInt64(name) { return id }
-            guard let path = FileURI.absolute(name) else {
-                throw Complaint.refused("\(name.escaped): the current folder no longer exists; use an absolute path")
-            }
+            let path = try FileArgument.path(name)
             let uri = Value.structure([.string("uri"), .string("is"), .variant(.string(FileURI.uri(path)))])
             let query: [(String, Value)] = [("where", .array(of: "(ssv)", [uri])), ("unavailable", .bool(true))]
             let rows = try ask("Items", [.properties(query), .uint32(0), .uint32(1), .strings(["id"])])

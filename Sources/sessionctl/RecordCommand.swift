@@ -39,9 +39,7 @@ struct RecordCommand: ParsableCommand {
 
     func run() throws {
         let service = try Service(bus)
-        guard let path = FileURI.absolute(file) else {
-            throw Complaint.refused("\(file.escaped): the current folder no longer exists; use an absolute path")
-        }
+        let path = try FileArgument.path(file)
         var arguments = try session.arguments(name: "sessionctl record", in: .record)
         if let device { arguments += ["--input", device] }
         try Recording(path, settings, duration, arguments, service).run()

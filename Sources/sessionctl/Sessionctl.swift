@@ -19,7 +19,7 @@ struct Sessionctl: ParsableCommand {
     static func main() {
         FailedWrites.ignoreSignals()
         do {
-            var command = try parseAsRoot()
+            var command = try parseAsRoot(FileArgument.all)
             try command.run()
         } catch let complaint as Complaint {
             Output.complain(complaint.message)

@@ -80,9 +80,7 @@ struct UploadCommand: ParsableCommand {
     func run() throws {
         let options = try options()
         let service = try Service(bus)
-        guard let path = FileURI.absolute(file) else {
-            throw Complaint.refused("\(file.escaped): the current folder no longer exists; use an absolute path")
-        }
+        let path = try FileArgument.path(file)
         UploadRun(path, to: url, options, isDetached: detach, asJSON: output.json, service).run()
     }
 
