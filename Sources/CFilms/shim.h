@@ -6,6 +6,7 @@
 #include <gst/gst.h>
 #include <gst/pbutils/pbutils.h>
 #include <gst/tag/tag.h>
+#include <gst/video/gstvideocodecalphameta.h>
 #include <gst/video/video.h>
 #include <stdint.h>
 #include <string.h>
@@ -15,6 +16,11 @@
 // g_object_set is variadic.
 static inline void films_set_string(gpointer object, const char *name, const char *value) {
     g_object_set(object, name, value, NULL);
+}
+// A source element, or an element that makes one.
+static inline void films_set_source(GstElement *element, const char *uri) {
+    if (GST_IS_URI_HANDLER(element)) gst_uri_handler_set_uri((GstURIHandler *)element, uri, NULL);
+    else films_set_string(element, "uri", uri);
 }
 static inline void films_set_int(gpointer object, const char *name, gint value) { g_object_set(object, name, value, NULL); }
 static inline void films_set_caps(gpointer object, const char *name, const GstCaps *value) {
@@ -273,6 +279,95 @@ static inline void films_patch_number(GstElement *pipeline, guint64 place, guint
         pipeline, "deep-element-added", G_CALLBACK(films_patch_added), patch, films_patch_release, (GConnectFlags)0);
 }
 
+// qtdemux 1.22 takes numbers with the lowest byte first for numbers with the highest byte first in some QuickTime files. The
+// format of those tracks is corrected. The number of a track is the end of the id of its stream.
+typedef struct {
+    guint count;
+    guint tracks[16];
+} films_byte_order;
+
+static GstPadProbeReturn films_byte_order_probe(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
+    films_byte_order *order = (films_byte_order *)data;
+    GstEvent *event = (GstEvent *)info->data;
+    if (GST_EVENT_TYPE(event) != GST_EVENT_CAPS) return GST_PAD_PROBE_OK;
+    gchar *id = gst_pad_get_stream_id(pad);
+    const gchar *number = id ? strrchr(id, '/') : NULL;
+    guint track = number ? (guint)g_ascii_strtoull(number + 1, NULL, 10) : 0;
+    g_free(id);
+    gboolean is_listed = FALSE;
+    for (guint index = 0; index < order->count; index++) is_listed |= track && order->tracks[index] == track;
+    GstCaps *caps;
+    gst_event_parse_caps(event, &caps);
+    const gchar *format = gst_structure_get_string(gst_caps_get_structure(caps, 0), "format");
+    if (!is_listed || !format || !g_str_has_suffix(format, "BE")) return GST_PAD_PROBE_OK;
+    gchar *corrected = g_strdup(format);
+    memcpy(corrected + strlen(corrected) - 2, "LE", 2);
+    caps = gst_caps_copy(caps);
+    gst_caps_set_simple(caps, "format", G_TYPE_STRING, corrected, NULL);
+    g_free(corrected);
+    GstEvent *changed = gst_event_new_caps(caps);
+    gst_caps_unref(caps);
+    gst_event_set_seqnum(changed, gst_event_get_seqnum(event));
+    gst_event_unref(event);
+    info->data = changed;
+    return GST_PAD_PROBE_OK;
+}
+static void films_byte_order_pad(GstElement *demuxer, GstPad *pad, gpointer data) {
+    (void)demuxer;
+    gst_pad_add_probe(
+        pad, GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, films_byte_order_probe, g_atomic_rc_box_acquire(data),
+        (GDestroyNotify)g_atomic_rc_box_release);
+}
+static void films_byte_order_added(GstBin *pipeline, GstBin *bin, GstElement *element, gpointer data) {
+    (void)pipeline, (void)bin;
+    GstElementFactory *factory = gst_element_get_factory(element);
+    if (!factory || strcmp(gst_plugin_feature_get_name((GstPluginFeature *)factory), "qtdemux")) return;
+    g_signal_connect_data(
+        element, "pad-added", G_CALLBACK(films_byte_order_pad), g_atomic_rc_box_acquire(data), films_patch_release,
+        (GConnectFlags)0);
+}
+// Every demuxer of QuickTime files that the pipeline gets from now on takes the numbers of these tracks, at most 16, as
+// numbers with the lowest byte first.
+static inline void films_correct_byte_order(GstElement *pipeline, const guint *tracks, guint count) {
+    films_byte_order *order = g_atomic_rc_box_new0(films_byte_order);
+    order->count = MIN(count, 16);
+    memcpy(order->tracks, tracks, order->count * sizeof *tracks);
+    g_signal_connect_data(
+        pipeline, "deep-element-added", G_CALLBACK(films_byte_order_added), order, films_patch_release, (GConnectFlags)0);
+}
+
+// decodebin 1.22 finds no decoder for pictures with transparency if it may ignore other streams, and copying them crashes. No
+// format that is written here has transparency, so it is left out: such a stream is a usual one with further data.
+static GstPadProbeReturn films_opaque_probe(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
+    (void)pad, (void)data;
+    if (!gst_buffer_get_video_codec_alpha_meta((GstBuffer *)info->data)) return GST_PAD_PROBE_OK;
+    GstBuffer *buffer = gst_buffer_make_writable((GstBuffer *)info->data);
+    gst_buffer_remove_meta(buffer, (GstMeta *)gst_buffer_get_video_codec_alpha_meta(buffer));
+    info->data = buffer;
+    return GST_PAD_PROBE_OK;
+}
+// Called before decodebin looks at the pad, which has its format already.
+static void films_opaque_pad(GstElement *demuxer, GstPad *pad, gpointer data) {
+    (void)demuxer, (void)data;
+    GstCaps *caps = gst_pad_get_current_caps(pad);
+    if (caps && gst_structure_has_field(gst_caps_get_structure(caps, 0), "codec-alpha")) {
+        caps = gst_caps_make_writable(caps);
+        gst_structure_remove_field(gst_caps_get_structure(caps, 0), "codec-alpha");
+        gst_pad_set_caps(pad, caps);
+        gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, films_opaque_probe, NULL, NULL);
+    }
+    if (caps) gst_caps_unref(caps);
+}
+static void films_opaque_added(GstBin *pipeline, GstBin *bin, GstElement *element, gpointer data) {
+    (void)pipeline, (void)bin, (void)data;
+    GstElementFactory *factory = gst_element_get_factory(element);
+    if (factory && !strcmp(gst_plugin_feature_get_name((GstPluginFeature *)factory), "matroskademux"))
+        g_signal_connect(element, "pad-added", G_CALLBACK(films_opaque_pad), NULL);
+}
+static inline void films_leave_transparency(GstElement *pipeline) {
+    g_signal_connect(pipeline, "deep-element-added", G_CALLBACK(films_opaque_added), NULL);
+}
+
 // MP4 files state the length of a film as the sum of the durations of its pictures in decoding order. If the durations
 // vary, the sum may be too small for the last pictures, and players leave them out. So each picture gets the duration
 // that it would have as the last one: until the end of all pictures before it.
@@ -468,13 +563,55 @@ static inline double films_contrast(GstSample *sample) {
     return distance / (places * places);
 }
 
+// A sink drops what comes before the start of its segment. So the segment is changed to begin at 0, and its `offset`, which
+// matters only for clocks, keeps the time in the film at which it began.
+static GstPadProbeReturn films_lead_probe(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
+    (void)pad, (void)data;
+    GstEvent *event = (GstEvent *)info->data;
+    if (GST_EVENT_TYPE(event) != GST_EVENT_SEGMENT) return GST_PAD_PROBE_OK;
+    GstSegment segment;
+    gst_event_copy_segment(event, &segment);
+    if (segment.format != GST_FORMAT_TIME || segment.start < segment.time) return GST_PAD_PROBE_OK;
+    segment.offset = segment.start - segment.time;
+    segment.start = segment.time = segment.position = segment.base = 0;
+    GstEvent *changed = gst_event_new_segment(&segment);
+    gst_event_set_seqnum(changed, gst_event_get_seqnum(event));
+    gst_event_unref(event);
+    info->data = changed;
+    return GST_PAD_PROBE_OK;
+}
+static inline void films_keep_lead(GstElement *sink) {
+    GstPad *pad = gst_element_get_static_pad(sink, "sink");
+    if (!pad) return;
+    gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, films_lead_probe, NULL, NULL);
+    gst_object_unref(pad);
+}
+// The time in the film; 0: it has none.
+static int films_place(const GstSegment *segment, GstClockTime time, gint64 *place) {
+    guint64 found = 0;
+    int sign = GST_CLOCK_TIME_IS_VALID(time) ? gst_segment_to_stream_time_full(segment, GST_FORMAT_TIME, time, &found) : 0;
+    *place = (sign < 0 ? -(gint64)found : (gint64)found) - (gint64)segment->offset;
+    return sign;
+}
+// The time by which the first sample of a prepared sink comes before `base`, in nanoseconds: a decoder needs it, but it is not
+// shown. 0 for other samples.
+static inline GstClockTime films_lead(GstElement *sink, GstClockTime base) {
+    GstSample *sample = gst_app_sink_try_pull_preroll((GstAppSink *)sink, 0);
+    if (!sample) return 0;
+    gint64 begin = 0;
+    int sign = films_place(gst_sample_get_segment(sample), GST_BUFFER_PTS(gst_sample_get_buffer(sample)), &begin);
+    gst_sample_unref(sample);
+    return sign != 0 && begin < (gint64)base ? (GstClockTime)((gint64)base - begin) : 0;
+}
+
 // A bridge from a pipeline that reads to a pipeline that writes. Samples of an appsink are pushed into the element
 // `target`, on the same thread, with times relative to `base`. Coded samples keep their decoding order. Decoding times
 // may be negative, so they are relative to a segment that begins late, as encoders do it.
 typedef struct {
+    GstElement *sink;  // owns the bridge
     GstElement *target;
     GstPad *source;  // linked to the sink pad of `target`; in no pipeline
-    GstClockTime base;
+    gint64 base;     // may be before the start of the film
     gboolean coded;
     GstCaps *caps;  // the last ones that `target` got
 } films_bridge;
@@ -482,12 +619,32 @@ typedef struct {
 static const GstClockTime films_late = 1000 * 3600 * GST_SECOND;
 
 static GstClockTime films_bridge_time(films_bridge *bridge, const GstSegment *segment, GstClockTime time, gint64 *place) {
-    guint64 found = 0;
-    int sign = GST_CLOCK_TIME_IS_VALID(time) ? gst_segment_to_stream_time_full(segment, GST_FORMAT_TIME, time, &found) : 0;
-    if (sign == 0) return GST_CLOCK_TIME_NONE;
-    *place = (sign > 0 ? (gint64)found : -(gint64)found) - (gint64)bridge->base;
+    if (films_place(segment, time, place) == 0) return GST_CLOCK_TIME_NONE;
+    *place -= bridge->base;
     if (bridge->coded) return (GstClockTime)(*place + (gint64)films_late);
     return *place < 0 ? 0 : (GstClockTime)*place;
+}
+// The language and the title of a track belong to the track, not to the film.
+static void films_bridge_language(films_bridge *bridge) {
+    GstPad *pad = gst_element_get_static_pad((GstElement *)bridge->sink, "sink");
+    GstTagList *own = gst_tag_list_new_empty();
+    for (guint index = 0; pad; index++) {
+        GstEvent *event = gst_pad_get_sticky_event(pad, GST_EVENT_TAG, index);
+        if (!event) break;
+        GstTagList *tags;
+        gst_event_parse_tag(event, &tags);
+        if (gst_tag_list_get_scope(tags) == GST_TAG_SCOPE_STREAM) {
+            const char *names[] = {GST_TAG_LANGUAGE_CODE, GST_TAG_LANGUAGE_NAME};
+            for (guint name = 0; name < G_N_ELEMENTS(names); name++) {
+                const GValue *value = gst_tag_list_get_value_index(tags, names[name], 0);
+                if (value) gst_tag_list_add_value(own, GST_TAG_MERGE_REPLACE, names[name], value);
+            }
+        }
+        gst_event_unref(event);
+    }
+    if (pad) gst_object_unref(pad);
+    if (gst_tag_list_is_empty(own)) gst_tag_list_unref(own);
+    else gst_pad_push_event(bridge->source, gst_event_new_tag(own));
 }
 // Sent before the first buffer, and when the format changes.
 static void films_bridge_announce(films_bridge *bridge, GstCaps *caps) {
@@ -500,6 +657,7 @@ static void films_bridge_announce(films_bridge *bridge, GstCaps *caps) {
     gst_segment_init(&segment, GST_FORMAT_TIME);
     if (bridge->coded) segment.start = segment.position = films_late;
     gst_pad_push_event(bridge->source, gst_event_new_segment(&segment));
+    films_bridge_language(bridge);
 }
 static GstFlowReturn films_bridge_take(films_bridge *bridge, GstSample *sample) {
     const GstSegment *segment = gst_sample_get_segment(sample);
@@ -539,10 +697,11 @@ static void films_bridge_free(gpointer data) {
     g_free(bridge);
 }
 // The pads of `target` must be active: its pipeline is at least paused.
-static inline void films_bridge_pads(GstElement *sink, GstElement *target, GstClockTime base, gboolean coded) {
+static inline void films_bridge_pads(GstElement *sink, GstElement *target, gint64 base, gboolean coded) {
     GstPad *entry = gst_element_get_static_pad(target, "sink");
     if (!entry) return;
     films_bridge *bridge = g_new0(films_bridge, 1);
+    bridge->sink = sink;
     bridge->target = (GstElement *)gst_object_ref(target);
     bridge->source = (GstPad *)gst_object_ref_sink(gst_pad_new(NULL, GST_PAD_SRC));
     bridge->base = base;
@@ -653,13 +812,34 @@ static inline GstTagList *films_without_place(const GstTagList *tags) {
     };
     GstTagList *list = gst_tag_list_copy(tags);
     for (const char *const *place = places; *place; place++) gst_tag_list_remove_tag(list, *place);
+    // Matroska and Vorbis have fields with any name, such as LOCATION.
+    for (guint index = gst_tag_list_get_tag_size(list, GST_TAG_EXTENDED_COMMENT); index > 0; index--) {
+        const gchar *text = NULL;
+        if (gst_tag_list_peek_string_index(list, GST_TAG_EXTENDED_COMMENT, index - 1, &text)
+            && (!g_ascii_strncasecmp(text, "location", 8) || !g_ascii_strncasecmp(text, "geo", 3))) {
+            gst_tag_list_remove_tag(list, GST_TAG_EXTENDED_COMMENT);
+            break;
+        }
+    }
     return list;
 }
 static inline void films_add_tag(GstTagList *list, const char *name, const char *text) {
     gst_tag_list_add(list, GST_TAG_MERGE_REPLACE, name, text, NULL);
 }
 static inline void films_write_tags(GstElement *muxer, const GstTagList *tags) {
-    if (GST_IS_TAG_SETTER(muxer)) gst_tag_setter_merge_tags((GstTagSetter *)muxer, tags, GST_TAG_MERGE_REPLACE);
+    if (!GST_IS_TAG_SETTER(muxer)) return;
+    gst_tag_setter_merge_tags((GstTagSetter *)muxer, tags, GST_TAG_MERGE_REPLACE);
+    // MP4 and Matroska muxers write the date, but not the date with a time that readers of other formats give.
+    GstDateTime *time = NULL;
+    GDate *date = NULL;
+    if (gst_tag_list_get_date(tags, GST_TAG_DATE, &date)) return g_date_free(date);
+    if (!gst_tag_list_get_date_time(tags, GST_TAG_DATE_TIME, &time)) return;
+    gint month = gst_date_time_has_month(time) ? gst_date_time_get_month(time) : 1;
+    gint day = gst_date_time_has_day(time) ? gst_date_time_get_day(time) : 1;
+    date = g_date_new_dmy((GDateDay)day, (GDateMonth)month, (GDateYear)gst_date_time_get_year(time));
+    gst_tag_setter_add_tags((GstTagSetter *)muxer, GST_TAG_MERGE_REPLACE, GST_TAG_DATE, date, NULL);
+    g_date_free(date);
+    gst_date_time_unref(time);
 }
 static inline GstEvent *films_seek(GstClockTime start, GstClockTime stop) {
     return gst_event_new_seek(
@@ -719,13 +899,26 @@ static inline long films_write_back(int file, int64_t place, int64_t count) {
     return syscall(SYS_sync_file_range, file, place, count, 1u | 2u | 4u);
 }
 
+// The tags of the file itself; NULL if it has none, or the stream is no container. Owned by the stream.
+static inline const GstTagList *films_container_tags(GstDiscovererStreamInfo *stream) {
+    return GST_IS_DISCOVERER_CONTAINER_INFO(stream)
+        ? gst_discoverer_container_info_get_tags((GstDiscovererContainerInfo *)stream) : NULL;
+}
+
+static inline gboolean films_has_transparency(GstCaps *caps) {
+    gboolean has = FALSE;
+    return gst_caps_get_size(caps) > 0
+        && gst_structure_get_boolean(gst_caps_get_structure(caps, 0), "codec-alpha", &has) && has;
+}
+
 // What kind of value a tag has: G_TYPE_* are macros.
-typedef enum { films_tag_text, films_tag_whole, films_tag_number, films_tag_time, films_tag_other } films_tag_kind;
+typedef enum { films_tag_text, films_tag_whole, films_tag_number, films_tag_time, films_tag_date, films_tag_other } films_tag_kind;
 static inline films_tag_kind films_kind_of_tag(const char *name) {
     if (!gst_tag_exists(name)) return films_tag_other;
     GType type = gst_tag_get_type(name);
     if (type == G_TYPE_STRING) return films_tag_text;
     if (type == G_TYPE_UINT) return films_tag_whole;
     if (type == G_TYPE_DOUBLE) return films_tag_number;
+    if (type == G_TYPE_DATE) return films_tag_date;
     return type == GST_TYPE_DATE_TIME ? films_tag_time : films_tag_other;
 }

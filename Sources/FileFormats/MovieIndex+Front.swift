@@ -97,11 +97,11 @@ extension MovieIndex {
         return box(wanted == 8 ? "co64" : "stco", table)
     }
 
-    private static func box(_ kind: String, _ content: some Collection<UInt8>) -> [UInt8] {
+    static func box(_ kind: String, _ content: some Collection<UInt8>) -> [UInt8] {
         big(content.count + 8, 4) + kind.utf8 + content
     }
 
-    private static func big(_ value: Int, _ count: Int) -> [UInt8] {
+    static func big(_ value: Int, _ count: Int) -> [UInt8] {
         (1...count).map { UInt8(truncatingIfNeeded: value >> (8 * (count - $0))) }
     }
 }

@@ -34,6 +34,10 @@ package struct MovieIndex: Equatable {
     /// Whether its video is H.264 that every decoder of H.264 can decode.
     package private(set) var isCommonAVC = false
 
+    /// The ids of the tracks whose samples are numbers with the lowest byte first, as QuickTime's `enda` says. The names of
+    /// their formats (`fl32`, `fl64`, `in24`, `in32`) mean the highest byte first.
+    package private(set) var lowByteFirst: Set<Int> = []
+
     package init?(_ path: [UInt8]) {
         let file = open(path.map { CChar(bitPattern: $0) } + [0], O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard file >= 0 else { return nil }
@@ -135,6 +139,7 @@ package struct MovieIndex: Equatable {
         }
         for track in tracks { cut = max(cut, Self.cut(of: track)) }
         matrix = tracks.lazy.compactMap(Self.matrix).first.map { origin + $0 }
+        lowByteFirst = Set(tracks.compactMap(Self.lowByteFirst))
         let parameters = tracks.compactMap(Self.parameters)
         isCommonAVC = !parameters.isEmpty && parameters.allSatisfy { !$0.isEmpty && $0.allSatisfy(\.isCommon) }
         guard let header, let version = header.first else { return }
@@ -181,6 +186,33 @@ package struct MovieIndex: Equatable {
         }
         search(track, ["mdia", "minf", "stbl", "stsd", "avc1", "avcC"])
         return found
+    }
+
+    /// The id of a track whose samples have the lowest byte first; nil for other tracks.
+    private static func lowByteFirst(of track: ArraySlice<UInt8>) -> Int? {
+        var id: Int?
+        var isLow = false
+        func search(_ bytes: ArraySlice<UInt8>, _ path: ArraySlice<String>) {
+            each(bytes) { kind, content in
+                switch kind {
+                case "fl32", "fl64", "in24", "in32":
+                    guard path.first == "format" else { return }
+                    // The fields before the inner boxes, by the version of the description.
+                    let lengths = [28, 44, 64]
+                    let version = number(content, 8, 2)
+                    guard version < lengths.count else { return }
+                    search(content.dropFirst(lengths[version]), ["wave", "enda"])
+                case "enda": if path.first == kind { isLow = number(content, 0, 2) == 1 }
+                case "stsd": if path.first == kind { search(content.dropFirst(8), path.dropFirst()) }
+                default: if path.first == kind { search(content, path.dropFirst()) }
+                }
+            }
+        }
+        each(track) { kind, content in
+            if kind == "tkhd" { id = number(content, content.first == 1 ? 20 : 12, 4) }
+        }
+        search(track, ["mdia", "minf", "stbl", "stsd", "format"])
+        return isLow ? id : nil
     }
 
     /// The nine numbers of the matrix that rotates the pictures as a value of videoflip's `video-direction` does.

@@ -105,15 +105,16 @@ final class ExportWork {
 
     /// Returns the speed, 1 for real time, if the export succeeded and took long enough to measure it.
     func end(_ result: Result<WorkerMessage, SessionError>) -> Double? {
+        var leftOut: [String] = []
         do throws(SessionError) {
-            _ = try result.get()
+            leftOut = try result.get().list("left-out")?.map(\.name) ?? []
             try target.keep(replaces: request.overwrites)
         } catch {
             job.fail(error)
             return nil
         }
         let seconds = begin.map { MonotonicClock.seconds - $0 } ?? 0
-        job.finish()
+        job.finish(leavingOut: leftOut)
         return seconds > 0.5 && length > 1_000 ? Double(length) / 1000 / seconds : nil
     }
 }

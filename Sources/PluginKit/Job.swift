@@ -62,7 +62,11 @@ public final class Job {
     }
 
     /// The result is complete.
-    public func finish() { handle(.succeeded) }
+    /// - Parameter leavingOut: what it does not have, one phrase each for people, such as a track of a film.
+    public func finish(leavingOut phrases: [String] = []) {
+        if !phrases.isEmpty { handle(.leavesOut(phrases)) }
+        handle(.succeeded)
+    }
 
     /// The task has failed, and left no result.
     public func fail(_ error: SessionError) { handle(.failed(error)) }
@@ -121,6 +125,7 @@ public final class Job {
         .init("Remaining", "d") { .double($0.status.remaining ?? -1) },
         .init("Error", "s") { .string($0.status.error.map { BusName.errorPrefix + $0.code.rawValue } ?? "") },
         .init("Message", "s") { .string($0.status.message) },
+        .init("LeftOut", "as") { .strings($0.status.leftOut) },
     ]
 
     private static func method(_ name: String, _ input: JobStatus.Input) -> Interface<Job>.Method {

@@ -46,6 +46,8 @@ public struct JobStatus: Sendable, Equatable {
         /// `done` of `total` is done; `total` is 0 if unknown. `share` is the progress, 0…1, if it is not the quotient
         /// of both.
         case progressed(done: UInt64, total: UInt64, share: Double?)
+        /// What the result does not have although the task was asked for it, one phrase each: a track of a film.
+        case leavesOut([String])
         case succeeded
         case failed(SessionError)
         /// A request of a client.
@@ -88,6 +90,8 @@ public struct JobStatus: Sendable, Equatable {
     public private(set) var progress: Double?
     /// The reason why it failed or was cancelled; nil otherwise.
     public private(set) var error: SessionError?
+    /// What the result does not have, one phrase each.
+    public private(set) var leftOut: [String] = []
     private var waitReason = ""
     private var hasBegun = false
     private var isPaused = false
@@ -142,6 +146,9 @@ public struct JobStatus: Sendable, Equatable {
         case .progressed(let done, let total, let share):
             advance(done, total, share, now)
             return notice(now)
+        case .leavesOut(let phrases):
+            leftOut = phrases
+            return []
         case .succeeded:
             if total > 0 { done = total } else { total = done }
             progress = 1

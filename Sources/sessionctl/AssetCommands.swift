@@ -121,7 +121,7 @@ struct ThumbnailCommand: ParsableCommand {
             return Output.line(json ? JSON.object(.thumbnail, [("path", .string(path))]) : path.escaped)
         }
         let times = try self.times(place)
-        guard let output = FileURI.absolute(output ?? NumberedName.standard), let names = NumberedName(output),
+        guard let names = NumberedName(try FileArgument.path(output ?? NumberedName.standard)),
             names.isNumbered || times.count == 1
         else {
             throw Complaint.refused(
@@ -270,9 +270,7 @@ struct ExportCommand: ParsableCommand {
     }
 
     func run() throws {
-        guard let path = FileURI.absolute(target) else {
-            throw Complaint.refused("\(target.escaped): the current folder no longer exists; use an absolute path")
-        }
+        let path = try FileArgument.path(target)
         let place = try AssetPlace(file, Service(bus))
         if estimate { return try tellEstimate(place) }
         let arguments: [Value] = [.string(place.uri), .string(path), .properties(options)]
@@ -298,6 +296,10 @@ struct ExportCommand: ParsableCommand {
             var status = stat()
             let size = stat(path, &status) == 0 ? UInt64(clamping: status.st_size) : 0
             Output.line("\(target.escaped): \(InspectCommand.size(size))")
+            let leftOut = job.properties["LeftOut"]?.stringsValue ?? []
+            if !leftOut.isEmpty {
+                Output.complain("\(target.escaped) does not have: \(leftOut.map(\.escaped).joined(separator: "; "))")
+            }
         }
         Output.end(code, keeping: job)
     }

@@ -31,7 +31,7 @@ struct ExportEstimate {
             let usual = ExportPlan.bits(size, wish.preset)
             bits += Double(min(usual, wish.preset.largestBitrate.map { $0 * 1000 } ?? .max))
         }
-        if plan.hasAudio {
+        if !plan.sounds.isEmpty {
             bits += Double((facts.audio?.channels ?? 2) == 1 ? wish.preset.audioBitrate / 2 : wish.preset.audioBitrate)
         }
         bytes = Int(bits * length / 8)

@@ -14,12 +14,18 @@ struct ExportPlan {
         var movesIndex: Bool { isForNetwork && type != .webm }
     }
 
-    /// gst-launch text that reads. Its application sinks are `video` and `audio`, for the tracks that exist.
+    /// gst-launch text that reads. Its application sinks are `video` and ``sounds``, for the tracks that exist.
     let reading: String
-    /// gst-launch text that writes: the first elements of the tracks are `video` and `audio`, the muxer is `mux`.
+    /// gst-launch text that writes: the first elements of the tracks have the names of the sinks, the muxer is `mux`.
     let writing: String
     let hasVideo: Bool
-    let hasAudio: Bool
+    /// The names of the elements of the tracks with sound, `audio` and, in a copy, `audio1`, `audio2` …
+    let sounds: [String]
+    /// What the new file will not have, one phrase each for people, such as `the subtitles (German)`.
+    let leftOut: [String]
+    /// Seconds by which the encoder of the sound delays it. A file must state them, otherwise each export would move the
+    /// sound against the pictures.
+    let soundDelay: Double
     /// The streams are copied without decoding.
     let isCopy: Bool
     /// The last element before the muxer in the branch of the pictures.
@@ -41,25 +47,35 @@ struct ExportPlan {
         if wish.preset != .passthrough, !isSoundOnly, video == nil {
             throw FilmError(.notSupported, "it has no pictures; use the preset audio")
         }
-        (hasVideo, hasAudio, isCopy) = (video != nil, audio != nil, wish.preset == .passthrough)
+        (hasVideo, isCopy) = (video != nil, wish.preset == .passthrough)
         let muxer = try Self.muxer(wish, find)
         var read: [String] = []
         var write: [String] = []
+        var left = Self.unused(facts, isSoundOnly: isSoundOnly)
         if isCopy {
-            if let video {
-                let parser = try Self.parser(video, wish.type)
-                read.append("source. ! \(Self.mediaType(video)) ! appsink name=video \(Self.sink)")
-                write.append("\(parser) name=video ! mux.")
+            func copy(_ track: FilmFacts.Track, as name: String) throws(FilmError) {
+                let (filter, chain) = try Self.copying(track, wish.type, facts, find)
+                read.append("parser. ! \(filter) ! queue \(Self.deep) ! appsink name=\(name) \(Self.sink)")
+                write.append("\(Self.named(name, chain)) ! mux.")
             }
-            if let audio {
-                let parser = try Self.parser(audio, wish.type)
-                read.append("source. ! \(Self.mediaType(audio)) ! appsink name=audio \(Self.sink)")
-                write.append("\(parser) name=audio ! mux.")
+            if let video { try copy(video, as: "video") }
+            var names: [String] = []
+            for track in facts.sounds {
+                let name = names.isEmpty ? "audio" : "audio\(names.count)"
+                do throws(FilmError) {
+                    try copy(track, as: name)
+                    names.append(name)
+                } catch {
+                    // Without its first sound, the copy would be another film.
+                    if names.isEmpty { throw error }
+                    left.append(Self.phrase(track, "a further sound"))
+                }
             }
+            sounds = names
+            soundDelay = 0
             size = nil
-            // A copy needs the input of the decoders, so the decoders are left out.
-            let formats = [video, audio].compactMap { $0.map(Self.mediaType) }.joined(separator: ";")
-            reading = Self.source(formats) + read.joined(separator: "  ")
+            // Parsers also give times to formats without any, such as MP3.
+            reading = "filesrc name=source ! parsebin name=parser  " + read.joined(separator: "  ")
         } else {
             var formats: [String] = []
             var shown: (width: Int, height: Int)?
@@ -75,12 +91,17 @@ struct ExportPlan {
                 read.append("source. ! audio/x-raw ! appsink name=audio \(Self.sink)")
                 write.append("\(Self.named("audio", try Self.encoding(audio, wish, find))) ! queue ! mux.")
             }
+            sounds = audio == nil ? [] : ["audio"]
+            soundDelay = audio.map { Self.delay($0, wish, find) } ?? 0
+            for track in facts.sounds.dropFirst() { left.append(Self.phrase(track, "a further sound")) }
             size = shown
             reading = Self.source(formats.joined(separator: ";")) + read.joined(separator: "  ")
         }
+        leftOut = left
         writing = write.joined(separator: "  ") + "  \(muxer) name=mux ! fdsink name=file sync=false async=false"
     }
 
+    private static let deep = "max-size-buffers=200 max-size-bytes=4194304 max-size-time=0"
     private static let sink = "sync=false max-buffers=16 enable-last-sample=false"
 
     /// Adds a name to the first element of a gst-launch text.
@@ -110,27 +131,86 @@ struct ExportPlan {
 
     // MARK: Copies
 
-    private static func mediaType(_ track: FilmFacts.Track) -> String {
-        String(track.format.prefix { $0 != "," })
+    /// How a track of a codec is copied.
+    private struct Copying {
+        /// Its form between the reader and the writer.
+        let filter: String
+        /// The element that converts it to the form that a muxer needs.
+        let parser: String
+        /// The file types that may contain it.
+        let types: [ExportFileType]
     }
 
-    /// By codec: the element that converts a stream to the form that a muxer needs, and the file types that may contain
-    /// the codec.
-    private static let parsers: [String: (parser: String, types: [ExportFileType])] = [
-        "h264": ("h264parse", [.mp4, .mov]), "h265": ("h265parse", [.mp4, .mov]),
-        "mpeg4": ("mpeg4videoparse", [.mp4, .mov]), "aac": ("aacparse", [.mp4, .mov, .m4a]),
-        "mp3": ("mpegaudioparse", [.mp4, .mov, .m4a]), "ac3": ("ac3parse", [.mp4, .mov]),
-        "alac": ("identity", [.mp4, .mov, .m4a]), "opus": ("opusparse", [.mp4, .webm]),
-        "vorbis": ("vorbisparse", [.webm]), "vp8": ("identity", [.webm]), "vp9": ("vp9parse", [.mp4, .webm]),
-        "av1": ("av1parse", [.mp4, .webm]),
+    /// By codec.
+    private static let copyings: [String: Copying] = [
+        "h264": Copying(filter: "video/x-h264", parser: "h264parse", types: [.mp4, .mov]),
+        "h265": Copying(filter: "video/x-h265", parser: "h265parse", types: [.mp4, .mov]),
+        "mpeg4": Copying(filter: "video/mpeg,mpegversion=4", parser: "mpeg4videoparse", types: [.mp4, .mov]),
+        "aac": Copying(filter: "audio/mpeg,mpegversion=4", parser: "aacparse", types: [.mp4, .mov, .m4a]),
+        "mp3": Copying(
+            filter: "audio/mpeg,mpegversion=1,layer=3", parser: "mpegaudioparse",
+            types: [.mp4, .mov, .m4a]),
+        "ac3": Copying(filter: "audio/x-ac3", parser: "ac3parse", types: [.mp4, .mov]),
+        "alac": Copying(filter: "audio/x-alac", parser: "identity ! audio/x-alac", types: [.mp4, .mov, .m4a]),
+        "opus": Copying(filter: "audio/x-opus", parser: "opusparse", types: [.mp4, .webm]),
+        "vorbis": Copying(filter: "audio/x-vorbis", parser: "vorbisparse", types: [.webm]),
+        "vp8": Copying(filter: "video/x-vp8", parser: "identity ! video/x-vp8", types: [.webm]),
+        // GStreamer 1.22 to 1.26 crash when they write VP9 into an MP4 file.
+        "vp9": Copying(filter: "video/x-vp9", parser: "vp9parse", types: [.webm]),
+        "av1": Copying(filter: "video/x-av1", parser: "av1parse", types: [.mp4, .webm]),
     ]
 
-    private static func parser(_ track: FilmFacts.Track, _ type: ExportFileType) throws(FilmError) -> String {
-        guard let known = parsers[track.codec], known.types.contains(type) else {
+    /// The form in which the reader delivers a track that is copied, and the elements before the muxer.
+    private static func copying(
+        _ track: FilmFacts.Track, _ type: ExportFileType, _ facts: FilmFacts, _ find: Find
+    ) throws(FilmError) -> (filter: String, chain: String) {
+        guard let known = copyings[track.codec], known.types.contains(type) else {
             throw FilmError(
                 .notSupported, "a file of type \(type.rawValue) cannot have \(track.codec); use another preset")
         }
-        return known.parser
+        // An AVI file states no times of pictures, and coded pictures are not in the order in which they are shown.
+        if track.kind == .video, facts.mimeType == "video/x-msvideo" {
+            throw FilmError(.notSupported, "the pictures of an AVI file have no times to copy; use another preset")
+        }
+        var chain = known.parser
+        switch track.codec {
+        // In Matroska files, pictures have only the times at which they are shown. MP4 needs also those of decoding.
+        case "h264" where facts.isMatroska: chain += " ! " + (try timestamper("h264timestamper", find))
+        case "h265" where facts.isMatroska: chain += " ! " + (try timestamper("h265timestamper", find))
+        // The parser computes times from the positions of an Ogg file, and would wait for them in any other file.
+        case "vorbis" where facts.isMatroska: chain = "identity ! audio/x-vorbis"
+        default: break
+        }
+        return (known.filter, chain)
+    }
+
+    private static func timestamper(_ name: String, _ find: Find) throws(FilmError) -> String {
+        guard let found = find([name]) else {
+            throw FilmError(.encoderNotFound, "\(name) (gstreamer1.0-plugins-bad) is not installed")
+        }
+        return found
+    }
+
+    // MARK: What is left out
+
+    /// The tracks that no preset can put into the new file.
+    private static func unused(_ facts: FilmFacts, isSoundOnly: Bool) -> [String] {
+        var left: [String] = []
+        var isFirst = true
+        for track in facts.tracks where track.kind == .video && !track.isStill {
+            // The user asked for the sound alone, or the first pictures are in the new file.
+            if !isSoundOnly, !isFirst { left.append(phrase(track, "further pictures")) }
+            if !isSoundOnly, isFirst, track.hasTransparency { left.append("the transparency of the pictures") }
+            isFirst = false
+        }
+        for track in facts.tracks where track.kind == .subtitle { left.append(phrase(track, "subtitles")) }
+        if facts.hasChapters { left.append("the chapters") }
+        return left
+    }
+
+    private static func phrase(_ track: FilmFacts.Track, _ what: String) -> String {
+        let details = [track.language, track.codec].filter { !$0.isEmpty && $0 != "und" }
+        return details.isEmpty ? what : "\(what) (\(details.joined(separator: ", ")))"
     }
 
     // MARK: Pictures
@@ -210,14 +290,29 @@ struct ExportPlan {
             return
                 "audioconvert ! audioresample ! audio/x-raw,rate=48000,channels=\(channels) ! opusenc bitrate=\(bitrate)"
         }
-        guard let encoder = find(["fdkaacenc", "avenc_aac", "voaacenc"]) else {
+        guard let encoder = find(aacEncoders.map(\.name)) else {
             throw FilmError(
                 .encoderNotFound,
                 "avenc_aac (gstreamer1.0-libav) or voaacenc (gstreamer1.0-plugins-bad) is not installed")
         }
-        let rate = [32_000, 44_100, 48_000].contains(track.sampleRate) ? track.sampleRate : 48_000
+        let rate = aacRate(track)
         return "audioconvert ! audioresample ! audio/x-raw,rate=\(rate),channels=\(channels)"
             + " ! \(encoder) bitrate=\(bitrate) ! aacparse"
+    }
+
+    /// The encoders of AAC, the best first, and the samples by which each delays the sound.
+    private static let aacEncoders = [("fdkaacenc", 2_048), ("avenc_aac", 1_024), ("voaacenc", 1_600)]
+        .map { (name: $0.0, delay: $0.1) }
+
+    private static func aacRate(_ track: FilmFacts.Track) -> Int {
+        [32_000, 44_100, 48_000].contains(track.sampleRate) ? track.sampleRate : 48_000
+    }
+
+    private static func delay(_ track: FilmFacts.Track, _ wish: Wish, _ find: Find) -> Double {
+        guard wish.type != .webm, let name = find(aacEncoders.map(\.name)),
+            let encoder = aacEncoders.first(where: { $0.name == name })
+        else { return 0 }
+        return Double(encoder.delay) / Double(aacRate(track))
     }
 
     /// The presets that are possible for this film with the installed elements.

@@ -164,11 +164,7 @@ final class Film {
         }
         let wanted = max(time, first)
         if let frame = try frameAhead(at: wanted, pass) { return frame }
-        if isSequential {
-            try begin(keys: nil)
-            guard let frame = try pull() else { throw FilmError(.noImageAtTime, "there is no picture") }
-            return try readOn(from: frame, to: wanted, pass)
-        }
+        if isSequential { return try readFromStart(to: wanted, pass) }
         var back: GstClockTime = 0
         while true {
             try seek(to: wanted > back ? wanted - back : 0)
@@ -179,10 +175,19 @@ final class Film {
                 if back == 0 { stride = max(stride, (wanted - frame.time) / 2) }
                 return try readOn(from: frame, to: wanted, pass)
             }
-            // The picture begins after the requested time, as happens in formats without an index.
-            guard back < wanted else { return frame }
+            // The picture begins after the requested time, as happens in formats without an index. In an MPEG program stream
+            // even a seek to the start skips the first pictures.
+            guard back < wanted else { return try readFromStart(to: wanted, pass) }
             back = back * 2 + 1_000_000_000
         }
+    }
+
+    private func readFromStart(
+        to time: GstClockTime, _ pass: (Frame, GstClockTime) -> Void
+    ) throws(FilmError) -> Frame {
+        try begin(keys: nil)
+        guard let frame = try pull() else { throw FilmError(.noImageAtTime, "there is no picture") }
+        return try readOn(from: frame, to: time, pass)
     }
 
     /// The key frame that is nearest to a time.

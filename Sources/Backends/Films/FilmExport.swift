@@ -55,26 +55,54 @@ struct FilmExport {
         films_write_tags(try writer.child("mux"), tags.list)
         if plan.hasVideo { films_lengthen(try writer.child(plan.lastOfPictures)) }
 
+        if keepsLead { films_keep_lead(try reader.child("video")) }
         try reader.prepare(within: Self.patience)
         if plan.hasVideo, !plan.isCopy { films_keep_colours(try reader.child("video"), try writer.child("shape")) }
         let (start, stop) = try range()
         if start > 0 || stop != .max { try seek(reader, start, stop) }
         guard let written = films_tally_new() else { throw FilmError(.exportFailed, "no memory") }
         defer { films_tally_free(written) }
-        let tracks = (plan.hasVideo ? ["video"] : []) + (plan.hasAudio ? ["audio"] : [])
+        let tracks = (plan.hasVideo ? ["video"] : []) + plan.sounds
         if let first = tracks.first, let pad = gst_element_get_static_pad(try writer.child(first), "src") {
             films_tally_pad(written, pad)
             gst_object_unref(pad)
         }
+        let lead = try lead(reader, before: start)
         writer.set(GST_STATE_PLAYING)
         for name in tracks {
-            films_bridge_pads(try reader.child(name), try writer.child(name), start, plan.isCopy ? 1 : 0)
+            films_bridge_pads(
+                try reader.child(name), try writer.child(name), gint64(start) - gint64(lead), plan.isCopy ? 1 : 0)
         }
         reader.set(GST_STATE_PLAYING)
         try wait(reader, writer, written, tell)
+        try hide(lead)
         if let draft { try bringIndexToFront(of: draft, tell) }
         try turn()
         try flush(tell)
+    }
+
+    /// Whether the pictures before the start are copied, too: MP4 can say that they are not shown.
+    private var keepsLead: Bool { plan.isCopy && plan.hasVideo && wish.type != .webm }
+
+    /// How long before the start of a copy its pictures begin, in nanoseconds: the first shown picture may depend on
+    /// earlier ones.
+    private func lead(_ reader: FilmPipeline, before start: GstClockTime) throws(FilmError) -> GstClockTime {
+        guard keepsLead else { return 0 }
+        return films_lead(try reader.child("video"), start)
+    }
+
+    /// Players leave out what comes before the start: the earlier pictures of a copy, and the delay of the encoder of the
+    /// sound.
+    private func hide(_ lead: GstClockTime) throws(FilmError) {
+        let seconds = Double(lead) / 1e9
+        guard wish.type != .webm else { return }
+        let patches = MovieIndex.patches(descriptor: draft ?? output, leavingOut: seconds, seconds + plan.soundDelay)
+        for patch in patches {
+            guard pwrite(draft ?? output, patch.bytes, patch.bytes.count, off_t(patch.place)) == patch.bytes.count
+            else {
+                throw Self.failure()
+            }
+        }
     }
 
     /// Writes the file to the disk, which may be slow.

@@ -29,6 +29,7 @@ struct FilmFacts {
         var orientation = ""
         var channels = 0
         var sampleRate = 0
+        var hasTransparency = false
         /// A still picture, such as a cover.
         var isStill = false
 
@@ -64,6 +65,7 @@ struct FilmFacts {
     let container: String
     let mimeType: String
     let tracks: [Track]
+    let hasChapters: Bool
     /// The missing plugins, as GStreamer describes them.
     let missing: [String]
     /// Owned by ``Tags``.
@@ -76,13 +78,13 @@ struct FilmFacts {
     }
 
     var video: Track? { tracks.first { $0.kind == .video && !$0.isStill } }
-    var audio: Track? { tracks.first { $0.kind == .audio } }
-    /// Whether the length is known only after reading the whole file: a fragmented film without a table of its
-    /// fragments.
-    var isLengthUnknown: Bool {
-        guard let index = MovieIndex(file.path) else { return false }
-        return index.isFragmented && index.firstPieces.isEmpty && index.length == nil
-    }
+    var audio: Track? { sounds.first }
+    var sounds: [Track] { tracks.filter { $0.kind == .audio } }
+    /// Whether it is a Matroska or WebM file.
+    var isMatroska: Bool { mimeType.hasSuffix("/x-matroska") || mimeType.hasSuffix("/webm") }
+    /// Whether the length is known only after reading the whole file: the file states none, as a recording of a browser, or
+    /// a fragmented film is damaged.
+    var isLengthUnknown: Bool { duration == 0 && !isLive && (video != nil || audio != nil) }
     var isPlayable: Bool { missing.isEmpty && (video != nil || audio != nil) }
 
     /// Reads the start of the file, and decodes a little (`GstDiscoverer`).
@@ -118,27 +120,37 @@ struct FilmFacts {
             throw FilmError(.decodeFailed, "it is damaged, or its format is not what its name says (\(text))")
         }
         let length = gst_discoverer_info_get_duration(info)
-        duration = length == .max ? 0 : Double(length) / 1e9
+        if MovieIndex(file.path)?.isFragmented == true {
+            // GStreamer 1.22 finds the length of the last fragment only, or none.
+            duration = FragmentTimes(file.path)?.length ?? 0
+        } else if let header = MatroskaHeader(file.path), !header.statesLength {
+            // GStreamer would estimate it from the bitrate of the first bytes.
+            duration = 0
+        } else {
+            duration = length == .max ? 0 : Double(length) / 1e9
+        }
         isSeekable = gst_discoverer_info_get_seekable(info) != 0
         isLive = gst_discoverer_info_get_live(info) != 0
         self.file = file
         self.missing = missing
         tracks = Self.tracks(info)
+        hasChapters = gst_discoverer_info_get_toc(info) != nil
         guard let list = gst_tag_list_new_empty() else { throw FilmError(.decodeFailed, "no memory") }
         tags = Tags(owning: list)
+        var format = ""
+        var name = ""
+        // The first list that has a tag decides: the title of the film comes before the title of one of its tracks.
+        if let top = gst_discoverer_info_get_stream_info(info) {
+            if let own = films_container_tags(top) { gst_tag_list_insert(list, own, GST_TAG_MERGE_KEEP) }
+            if let own = gst_discoverer_stream_info_get_tags(top) { gst_tag_list_insert(list, own, GST_TAG_MERGE_KEEP) }
+            (format, name) = Self.format(top)
+            g_object_unref(UnsafeMutableRawPointer(top))
+        }
         Self.each(gst_discoverer_info_get_stream_list(info)) { stream in
+            if let more = films_container_tags(stream) { gst_tag_list_insert(list, more, GST_TAG_MERGE_KEEP) }
             if let more = gst_discoverer_stream_info_get_tags(stream) {
                 gst_tag_list_insert(list, more, GST_TAG_MERGE_KEEP)
             }
-        }
-        let top = gst_discoverer_info_get_stream_info(info)
-        var format = ""
-        var name = ""
-        if let top {
-            let own = gst_discoverer_stream_info_get_tags(top)
-            if let own { gst_tag_list_insert(list, own, GST_TAG_MERGE_KEEP) }
-            (format, name) = Self.format(top)
-            g_object_unref(UnsafeMutableRawPointer(top))
         }
         container = name
         mimeType = Self.mimeType(format, hasVideo: tracks.contains { $0.kind == .video && !$0.isStill })
@@ -198,6 +210,11 @@ struct FilmFacts {
             guard let nick = gst_discoverer_stream_info_get_stream_type_nick(stream).map({ String(cString: $0) }),
                 let kind = Track.Kind(rawValue: nick)
             else { return }
+            // The file of a single track, such as a WAV file, is listed beside its track.
+            if let inner = gst_discoverer_stream_info_get_next(stream) {
+                g_object_unref(UnsafeMutableRawPointer(inner))
+                return
+            }
             let (format, description) = format(stream)
             var track = Track(kind: kind, format: format, codec: codec(format), description: description)
             func text(_ pointer: UnsafePointer<CChar>?) -> String { pointer.map { String(cString: $0) } ?? "" }
@@ -217,6 +234,10 @@ struct FilmFacts {
                     Int(gst_discoverer_video_info_get_framerate_denom(stream))
                 )
                 if rate.0 > 0, rate.1 > 0 { track.rate = rate }
+                if let caps = gst_discoverer_stream_info_get_caps(stream) {
+                    track.hasTransparency = films_has_transparency(caps) != 0
+                    gst_caps_unref(caps)
+                }
                 if let tags = gst_discoverer_stream_info_get_tags(stream) {
                     var found: UnsafeMutablePointer<CChar>?
                     if gst_tag_list_get_string(tags, "image-orientation", &found) != 0, let found {
@@ -360,6 +381,17 @@ extension FilmFacts.Tags {
                     g_free(iso)
                 }
                 gst_date_time_unref(time)
+            case films_tag_date:
+                var date: UnsafeMutablePointer<GDate>?
+                guard gst_tag_list_get_date(list, pointer, &date) != 0, let date else { break }
+                if g_date_valid(date) != 0 {
+                    // Written here, because g_date_strftime depends on the locale.
+                    let parts = [Int(g_date_get_month(date).rawValue), Int(g_date_get_day(date))]
+                    fields[name] = .text(
+                        ([String(g_date_get_year(date))] + parts.map { ($0 < 10 ? "0" : "") + String($0) })
+                            .joined(separator: "-"))
+                }
+                g_date_free(date)
             default: break
             }
         }

@@ -36,10 +36,13 @@ final class FilmPipeline {
             for piece in index?.firstPieces ?? [] {
                 films_patch_number(pipeline, guint64(piece.place), guint(piece.size), 0)
             }
+            let tracks = index?.lowByteFirst.map { guint(clamping: $0) } ?? []
+            if !tracks.isEmpty { films_correct_byte_order(pipeline, tracks, guint(tracks.count)) }
+            films_leave_transparency(pipeline)
             configure(pipeline)
         }
         if isLonger, let index { added = FilmRuntime.nanoseconds(units / Double(index.timescale)) }
-        films_set_string(try child("source"), "uri", file.uri)
+        films_set_source(try child("source"), file.uri)
     }
 
     /// From a gst-launch description.
@@ -180,6 +183,16 @@ struct FilmFile {
     let size: Int
     /// Time of the last change, in seconds since 1970.
     let modified: Int
+    /// Whether GStreamer does not find the end of such a file.
+    private let isEndless: Bool
+
+    /// - Throws: `NotSupported` if it cannot be read to its end.
+    func requireEnd() throws(FilmError) {
+        guard isEndless else { return }
+        throw FilmError(
+            .notSupported,
+            "GStreamer does not find the end of GIF and NUT files; convert it first, for example with ffmpeg")
+    }
 
     /// Accepts only regular files: opening a pipe would block until a writer opens it, and a device has no end.
     init(_ path: [UInt8]) throws(FilmError) {
@@ -203,6 +216,8 @@ struct FilmFile {
         guard read(file, &begin, mark.count) != mark.count || begin != mark else {
             throw FilmError(.notSupported, "it is a playlist; name the films or sounds in it")
         }
+        // The reader of libav never reports the end of these files, and then cannot be stopped.
+        isEndless = begin.starts(with: "GIF8".utf8) || begin.starts(with: "nut/mul".utf8)
         (size, modified) = (Int(status.st_size), status.st_mtim.tv_sec)
     }
 

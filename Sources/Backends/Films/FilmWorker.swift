@@ -103,6 +103,7 @@ public final class FilmWorker {
     // MARK: Pictures
 
     private func images(_ file: FilmFile, _ request: WorkerMessage) throws(FilmError) -> WorkerMessage {
+        try file.requireEnd()
         let film = try open(file)
         let times = Self.times(request.bytes("times") ?? [])
         var shape = PictureMaker.Shape()
@@ -261,6 +262,7 @@ public final class FilmWorker {
         _ file: FilmFile, _ request: WorkerMessage, _ descriptors: [Int32]
     ) throws(FilmError) -> WorkerMessage {
         film = nil
+        try file.requireEnd()
         let facts = try facts(of: file)
         let wish = try wish(request, facts)
         let plan = try ExportPlan(wish, facts, find: FilmRuntime.find)
@@ -296,7 +298,12 @@ public final class FilmWorker {
         }
         var status = stat()
         let size = fstat(output, &status) == 0 ? Int64(status.st_size) : 0
-        return WorkerMessage("done", ["size": .whole(size), "done": .whole(length)])
+        return WorkerMessage(
+            "done",
+            [
+                "size": .whole(size), "done": .whole(length),
+                "left-out": .list(plan.leftOut.map { WorkerMessage($0) }),
+            ])
     }
 
     private func wish(_ request: WorkerMessage, _ facts: FilmFacts) throws(FilmError) -> ExportPlan.Wish {
