@@ -440,6 +440,9 @@ public struct Decider: Sendable {
         push(next + [.act(.streams(outcome.commands))])
     }
 
+    /// As ``Enforcement/ramping``.
+    public var ramping: Set<AudioStream.ID> { enforcement.ramping }
+
     /// Whether this stream is seen for the first time.
     public func isNew(_ id: AudioStream.ID) -> Bool { enforcement.isNew(id) }
 

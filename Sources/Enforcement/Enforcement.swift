@@ -568,6 +568,10 @@ public struct Enforcement: Sendable {
         }
     }
 
+    /// The streams whose level is on its way: a volume that the user sets in between must be seen before the next step
+    /// replaces it.
+    public var ramping: Set<AudioStream.ID> { Set(controls.filter { $0.value.isRamping }.keys) }
+
     /// Whether this stream is checked for the first time.
     public func isNew(_ id: AudioStream.ID) -> Bool { !known.contains(id) && controls[id] == nil }
 

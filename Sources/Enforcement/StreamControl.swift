@@ -70,6 +70,11 @@ struct StreamControl {
         level.decibels == 0 && level.isShown && mute == .off && place.isSettled && unanswered == 0
     }
 
+    /// Whether it is being ducked or restored, not faded.
+    var isRamping: Bool {
+        if case .ramp = level.course { true } else { false }
+    }
+
     mutating func answered(_ command: StreamCommand, succeeded: Bool, at now: UInt64) {
         unanswered -= 1
         switch command {

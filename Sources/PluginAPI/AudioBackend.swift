@@ -81,6 +81,9 @@ public protocol AudioBackend: AnyObject {
     var measured: Set<AudioStream.ID> { get set }
     /// Removes the hold sink; the server moves streams that are still on it.
     func removeHold(completion: @escaping Completion)
+    /// Reads these streams again, and then calls `completion`: a change that the server has made is seen before the next
+    /// request. At once if the server is gone.
+    func readAgain(_ streams: Set<AudioStream.ID>, completion: @escaping () -> Void)
     /// Reads the values that the server remembers for the next streams, by ``AudioStream/memoryName``; nil if it
     /// remembers none, or does not report them.
     func readMemory(_ completion: @escaping ([StreamMemory]?) -> Void)

@@ -229,7 +229,7 @@ final class Daemon {
         case .prepareHold: audio?.prepareHold()
         case .measure(let streams): audio?.measure(streams)
         case .streams(let commands): streams?.run(commands)
-        case .look: streams?.look()
+        case .look: streams?.lookAgain()
         case .checkPlayers: players?.checkSoon()
         case .keepPauses(let pauses): players?.kept(pauses)
         case .player(let id, let request): players?.send(request, to: id)

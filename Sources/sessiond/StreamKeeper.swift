@@ -74,6 +74,9 @@ final class StreamKeeper {
         if decision.effects.contains(where: \.concernsStreams) { lookSoon() }
     }
 
+    /// Time has passed. In a ramp the server is asked first.
+    func lookAgain() { backend.readAgain(daemon.decider.ramping) { [weak self] in self?.look() } }
+
     /// After this turn of the loop, so that no answer waits for it.
     func lookSoon() {
         guard !isDue, !isLeaving else { return }

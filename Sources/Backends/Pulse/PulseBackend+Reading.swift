@@ -1,5 +1,6 @@
 import CPulse
 import EventLoop
+public import PluginAPI
 
 /// Reads the server's state: everything at first, then what events have marked. A round of questions ends with an
 /// evaluation.
@@ -16,6 +17,13 @@ extension PulseBackend {
             ask(facility, of: connection)
         }
         end()
+    }
+
+    public func readAgain(_ streams: Set<AudioStream.ID>, completion: @escaping () -> Void) {
+        let streams = streams.filter { $0.direction == .playback && model.playing[$0.number] != nil }
+        guard isReady, !streams.isEmpty else { return completion() }
+        waiting.append(completion)
+        for stream in streams { mark(.playing, stream.number, isRemoved: false) }
     }
 
     func mark(_ facility: PulseConnection.Facility, _ index: UInt32, isRemoved: Bool) {
@@ -165,6 +173,9 @@ extension PulseBackend {
         case .evaluate: break
         }
         evaluate(isSettled: false)
-        if isReady, !round.isAsking { read() }
+        let read = waiting
+        waiting = []
+        for completion in read { completion() }
+        if isReady, !round.isAsking { self.read() }
     }
 }

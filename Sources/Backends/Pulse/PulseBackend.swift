@@ -68,6 +68,8 @@ public final class PulseBackend: AudioBackend {
     var standIns: [String: PulseStandIn] = [:]
     /// Requests ``outputWish`` from the output.
     var tuning: PulseTuning? { didSet { oldValue?.close() } }
+    /// What waits for the end of the round (``readAgain(_:completion:)``).
+    var waiting: [() -> Void] = []
     /// By the number of the stream that is measured.
     var meters: [UInt32: PulseMeter] = [:] {
         didSet { for (index, meter) in oldValue where meters[index] !== meter { meter.close() } }
@@ -188,10 +190,13 @@ public final class PulseBackend: AudioBackend {
         if watch == nil, !sockets.isEmpty {
             watch = SocketWatch(on: loop, paths: sockets) { [weak self] in self?.handle(.socketAppeared) }
         }
-        let waiting = completions.sorted { $0.key < $1.key }.map(\.value)
+        let requests = completions.sorted { $0.key < $1.key }.map(\.value)
         completions = [:]
         handle(.failed(isRefused: refused, isWatched: watch != nil))
-        for completion in waiting { completion(.failure(PulseBackend.away)) }
+        for completion in requests { completion(.failure(PulseBackend.away)) }
+        let read = waiting
+        waiting = []
+        for completion in read { completion() }
     }
 
     static let away = SessionError(
