@@ -103,9 +103,9 @@ import Testing
 
     /// An effects sink in front of the headphones, chosen for the player, while the headphones are the default; and as the
     /// default itself.
-    @Test(arguments: ServerKind.allCases, [false, true])
-    func headphonesBehindAnEffectAreUnplugged_playerIsPaused(_ kind: ServerKind, isDefault: Bool) throws {
-        let stage = try Stage(kind)
+    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: module-virtual-sink"), arguments: [false, true])
+    func headphonesBehindAnEffectAreUnplugged_playerIsPaused(_ isDefault: Bool) throws {
+        let stage = try Stage(.pulseAudio)
         try stage.pulse.loadModule("module-virtual-sink sink_name=effect master=phones use_volume_sharing=no")
         #expect(try eventually { try stage.pulse.control.has(sink: "effect") })
         if isDefault { try stage.pulse.control.setDefaultSink("effect") }
@@ -177,9 +177,10 @@ import Testing
                 try !stage.daemon.property("AvailableOutputs").ports.contains { $0.uid == "screen" }
             })
         #expect(phone.ask("deactivate \(call)") == "ok")
+        // The sound of this player plays on while it is paused, and is let go.
         #expect(
             try eventually {
-                try stage.daemon.listedSessions().allSatisfy { $0["State"]?.stringValue == "inactive" }
+                try stage.daemon.listedSessions().allSatisfy { $0["State"]?.stringValue != "interrupted" }
             })
         #expect(film.status == "Paused" && film.calls == ["Pause"])
     }
