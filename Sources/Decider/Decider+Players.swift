@@ -67,6 +67,10 @@ extension Decider {
         }
     }
 
+    func hasPausedPlayer(_ member: Member) -> Bool {
+        players.known.values.contains { $0.facts?.status == .paused && belongs($0, to: member) }
+    }
+
     /// The session that the sound of the player belongs to; the first one, if there are several.
     func session(of id: String) -> SessionID? {
         guard let player = players.known[id] else { return nil }

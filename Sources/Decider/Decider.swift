@@ -353,6 +353,7 @@ public struct Decider: Sendable {
         for place in facts.sessions.indices where facts.sessions[place].state == .interrupted {
             guard let member = members[facts.sessions[place].id] else { continue }
             facts.sessions[place].isPausing = isPausing(member, at: now)
+            facts.sessions[place].hasPausedPlayer = hasPausedPlayer(member)
         }
         return facts
     }

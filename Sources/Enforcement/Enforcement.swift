@@ -213,8 +213,9 @@ public struct Enforcement: Sendable {
         var sounding: [AdoptedProgram] = []
         var fresh: Set<AdoptedProgram> = []
         var open: Set<AdoptedProgram> = []
-        /// Those that the user started, if their sessions are interrupted.
+        /// Those that the user started, if their sessions are interrupted: by a stream that had been paused, or by a new one.
         var started: Set<AdoptedProgram> = []
+        var startedAnew: Set<AdoptedProgram> = []
         var names: [AdoptedProgram: Program] = [:]
         var latest: [AdoptedProgram: UInt64] = [:]
         for stream in facts.streams where isNobodys(stream, clients, at: now) {
@@ -226,7 +227,9 @@ public struct Enforcement: Sendable {
             guard program.isGuess || !isPaused(stream.stream) else { continue }
             if !sounding.contains(program) { sounding.append(program) }
             if !playing.contains(stream.stream.id) { fresh.insert(program) }
-            if look.beginnings[stream.stream.id].map(UsersHand.init) == .started { started.insert(program) }
+            if let beginning = look.beginnings[stream.stream.id], UsersHand(beginning) == .started {
+                if case .newStream = beginning { startedAnew.insert(program) } else { started.insert(program) }
+            }
             latest[program] = max(latest[program] ?? 0, began[stream.stream.id]?.time ?? now)
         }
         var steps: [Step] = []
@@ -249,7 +252,9 @@ public struct Enforcement: Sendable {
             }
             // The earlier daemon has requested its activation, and then silenced its streams.
             if isRestart, isSounding, !fresh.contains(program) { asked.insert(session.id) }
-            let isStarted = started.contains(program)
+            // A program that its player has paused says by the player that it plays: another page of a browser does not.
+            let isStarted =
+                started.contains(program) || !session.hasPausedPlayer && startedAnew.contains(program)
             if let step = step(
                 session, isSounding: isSounding, isOpen: open.contains(program),
                 isFresh: fresh.contains(program), isStarted: isStarted, at: now)

@@ -43,6 +43,8 @@ public struct SessionFacts: Sendable, Hashable {
     public let mayBeTakenBack: Bool
     /// Whether its player was asked to pause a moment ago (`PauseBook`).
     public var isPausing = false
+    /// Whether its player says that it is paused.
+    public var hasPausedPlayer = false
     /// Whether its activation would be allowed now and would interrupt no other session.
     public let isFreeToActivate: Bool
 
