@@ -162,7 +162,7 @@ import Testing
                 case .progressed:
                     let done = UInt64.random(in: 0...1_000, using: &random)
                     input = .progressed(done: done, total: 1_000, share: nil)
-                case .begun, .waits, .pause, .resume, .timePassed: break
+                case .begun, .waits, .leavesOut, .pause, .resume, .timePassed: break
                 }
                 if let due = timer, due <= now {
                     timer = nil
