@@ -21,9 +21,12 @@ import Testing
         let backend: PulseBackend
         let told: Recorder
 
-        init(_ pulse: any PrivateServer, patience: Double = 2, connects: Bool = true) throws {
+        init(
+            _ pulse: any PrivateServer, patience: Double = 2, holdIdleTime: Double = 60, connects: Bool = true
+        ) throws {
             self.pulse = pulse
-            backend = PulseBackend(on: loop, server: pulse.serverString, patience: patience)
+            backend = PulseBackend(
+                on: loop, server: pulse.serverString, patience: patience, holdIdleTime: holdIdleTime)
             told = Recorder(backend)
             backend.start()
             let backend = backend
@@ -196,6 +199,32 @@ import Testing
         #expect(bench.wait { stream()?.deviceName == "other" })
         #expect(!bench.wait(0.3) { stream()?.isHeld == true })
         withExtendedLifetime(tone) {}
+    }
+
+    /// PipeWire reports a stream that runs always before it is linked, and then no more.
+    @Test(.enabled(if: ServerKind.pipeWire.isHere, "PipeWire only: the programs are its own"))
+    func nativeProgramThatRunsAlways_isShownWithItsDevice() throws {
+        let pulse = try ServerKind.pipeWire.server(modules: [mic("mic")])
+        try pulse.setDefaultSource("mic")
+        let bench = try Bench(pulse)
+        let file = try Tone.file(pulse, hertz: 440)
+        let programs = [
+            ["mpv", "--no-config", "--no-terminal", "--no-video", "--ao=pipewire", "--demuxer=rawaudio", file],
+            ["pw-cat", "--record", "--properties={ node.always-process = true }", pulse.folder.path + "/take.wav"],
+        ]
+        for words in programs {
+            for start in 1...10 {
+                let program = try Child(words[0], Array(words.dropFirst()), environment: pulse.environment)
+                func device() -> String? {
+                    bench.backend.snapshot.streams.first { $0.processID == UInt32(program.processID) }?.deviceName
+                }
+                #expect(
+                    bench.wait(5) { device() == (words[0] == "mpv" ? "speaker" : "mic") },
+                    "\(words[0]), start \(start): \(device() ?? "no stream")")
+                program.kill()
+                #expect(bench.wait { device() == nil })
+            }
+        }
     }
 
     @Test(arguments: ServerKind.allCases) func recording_movesToTheChosenInput(_ kind: ServerKind) throws {

@@ -27,6 +27,35 @@ import Testing
         #expect(wakeUps(bench.loop, seconds: 2.5) == 0)
     }
 
+    /// After a call, streams that begin are read for a while, because they may be moved. Also short ones end that.
+    @Test(arguments: ServerKind.allCases) func soundsDuringAndAfterACall_leaveNoWakeUpsAndNoHoldSink(
+        _ kind: ServerKind
+    ) throws {
+        let bench = try PulseBackendTests.Bench(kind.server(), holdIdleTime: 3)
+        func hasHold() -> Bool { bench.backend.snapshot.hasHold }
+        func sound(_ seconds: Double) throws {
+            let program = try Tone.program(bench.pulse, hertz: 440, seconds: seconds, latency: 0.02)
+            #expect(bench.wait { !program.isRunning })
+        }
+        let tone = try Tone(bench.pulse, hertz: 440, name: "player", processID: 4_711)
+        let id = AudioStream.ID(.playback, tone.index)
+        func stream() -> AudioStream? { bench.backend.snapshot.streams.first { $0.id == id } }
+        #expect(bench.wait { stream()?.isCorked == false })
+        #expect(bench.result { bench.backend.hold(id, completion: $0) }?.isSuccess == true)
+        #expect(bench.wait { stream()?.isHeld == true && hasHold() })
+        try sound(0.08)
+        #expect(bench.result { bench.backend.letGo(id, to: nil, completion: $0) }?.isSuccess == true)
+        #expect(bench.wait { stream()?.isHeld == false })
+        try sound(0.08)
+        try sound(0.2)
+        #expect(hasHold(), "the next call uses it")
+        #expect(bench.wait(30) { !hasHold() })
+        #expect(bench.wait(40) { bench.backend.reads.next == nil })
+        _ = wakeUps(bench.loop, seconds: 0.3)
+        #expect(wakeUps(bench.loop, seconds: 1.5) == 0)
+        withExtendedLifetime(tone) {}
+    }
+
     @Test func serverAbsentForLong_neverWakesUp() throws {
         let bench = try PulseBackendTests.Bench(ServerKind.standard.server(start: false), connects: false)
         #expect(bench.wait(30) { bench.backend.isWaitingForSocketOnly })

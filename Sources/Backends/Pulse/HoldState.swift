@@ -12,10 +12,10 @@ struct HoldState {
     var sink = Sink.none
     /// Whether PulseAudio cannot open our pipe: its hold sink is a null sink.
     var isPipeRefused = false
+    /// The sink exists, and no stream uses it.
+    var isIdle = false
     /// Requests that wait for it, in their order.
     var waiters: [Waiter] = []
-    /// Streams that are being moved to or from it, and how often they will still be checked.
-    var moves: [UInt32: Int] = [:]
     /// Streams that were moved back and are still shown on it.
     var leaving: Set<UInt32> = []
     /// The moves of paused streams, which wait until it has taken back the data that it had fetched.

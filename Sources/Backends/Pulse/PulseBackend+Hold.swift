@@ -24,7 +24,7 @@ extension PulseBackend {
             connection.command({ end($0 && isAsleep) }) {
                 pa_context_move_sink_input_by_name($0, id.number, PulseDevice.holdName, $1, $2)
             }
-            self.awaitMove(id.number)
+            self.expectMove(id.number)
         }
         prepareHold()
         // The requests of a stream take effect in their order.
@@ -44,17 +44,24 @@ extension PulseBackend {
 
     public func prepareHold() {
         guard isReady, model.canHold, !model.playing.isEmpty, let connection else { return }
-        holdIdleTimer?.arm(after: PulseBackend.holdIdleTime)
+        if holds.isIdle { holdIdleTimer?.arm(after: holdIdleTime) }
         if holds.sink == .none, !model.sinks.values.contains(where: \.isHold) { makeHold(on: connection) }
     }
 
-    /// An unused hold sink would only appear in every mixer.
+    /// An unused hold sink would only appear in every mixer: it is removed after a while. On PipeWire, held streams are
+    /// looked at: the server does not report it if the user moves one that runs always.
+    func keepHold(_ now: UInt64) {
+        let held = heldStreams
+        let playing = model.isPipeWire ? held.map { ReadRound.Item(facility: .playing, index: $0) } : []
+        reads.hold(Set(playing), at: now)
+        let isIdle = held.isEmpty && holds.waiters.isEmpty && model.sinks.values.contains(where: \.isHold)
+        guard isIdle != holds.isIdle else { return }
+        holds.isIdle = isIdle
+        if isIdle { holdIdleTimer?.arm(after: holdIdleTime) } else { holdIdleTimer?.disarm() }
+    }
+
     func dropIdleHold() {
         guard isReady, let connection else { return }
-        guard holds.moves.isEmpty, heldStreams.isEmpty else {
-            holdIdleTimer?.arm(after: PulseBackend.holdIdleTime)
-            return
-        }
         unloadHold(on: connection) { { _ in } }
     }
 
@@ -68,9 +75,6 @@ extension PulseBackend {
     private var heldStreams: [UInt32] {
         model.playing.values.filter { model.sinks[$0.device]?.isHold == true }.map(\.index)
     }
-
-    /// Seconds for which the sink is kept after its last use.
-    static let holdIdleTime = 60.0
 
     private func makeHold(on connection: PulseConnection) {
         holds.sink = .requested
@@ -153,7 +157,7 @@ extension PulseBackend {
         } else {
             move()
         }
-        awaitMove(id.number)
+        expectMove(id.number)
         batch.close()
     }
 
@@ -184,35 +188,19 @@ extension PulseBackend {
 
     /// PipeWire's session manager moves a stream some time after the server's answer, and the server need not report
     /// it. For a moment it may show the old sink again.
-    func awaitMove(_ number: UInt32) {
+    func expectMove(_ number: UInt32) {
         guard model.isPipeWire else { return }
-        if holds.moves.isEmpty { moveTimer?.arm(after: PulseBackend.moveInterval) }
-        holds.moves[number] = PulseBackend.looks
+        reads.expectMove(of: ReadRound.Item(facility: .playing, index: number), at: MonotonicClock.now())
     }
 
-    /// All streams are being moved while the guard replaces an output, and shortly after: none may be taken for
+    /// All streams are being moved while the guard replaces an output, and when it is released: none may be taken for
     /// paused only because the server has not reported that it plays again.
-    func awaitMoves() {
-        guard model.isOnGuard || guards.guardDue != nil else { return }
-        for number in model.playing.keys { awaitMove(number) }
+    func expectMoves(_ now: UInt64) {
+        let streams = model.isPipeWire ? model.playing.keys.map { ReadRound.Item(facility: .playing, index: $0) } : []
+        reads.expectMoves(of: streams, model.isOnGuard || guards.guardDue != nil, at: now)
     }
 
-    func lookAtMoves() {
-        for (number, looks) in holds.moves {
-            holds.moves[number] = looks > 1 && model.playing[number] != nil ? looks - 1 : nil
-            mark(.playing, number, isRemoved: false)
-        }
-        if !holds.moves.isEmpty { return moveTimer?.arm(after: PulseBackend.moveInterval) ?? () }
-        // The server also does not report it if the user moves a held stream that keeps running, like that of mpv.
-        let held = model.isPipeWire ? heldStreams : []
-        for number in held { mark(.playing, number, isRemoved: false) }
-        if !held.isEmpty { moveTimer?.arm(after: PulseBackend.heldInterval) }
-    }
-
-    /// Seconds between checks: a quantum of PipeWire is 21 ms.
-    private static let moveInterval = 0.015
-    private static let heldInterval = 0.5
-    private static let looks = 16
+    func readRepeatedly() { for item in reads.take(at: MonotonicClock.now()) { mark(item) } }
 
     public func removeHold(completion: @escaping Completion) {
         let batch = Batch(self, completion)

@@ -23,22 +23,26 @@ extension PulseBackend {
         let streams = streams.filter { $0.direction == .playback && model.playing[$0.number] != nil }
         guard isReady, !streams.isEmpty else { return completion() }
         waiting.append(completion)
-        for stream in streams { mark(.playing, stream.number, isRemoved: false) }
+        for stream in streams { mark(ReadRound.Item(facility: .playing, index: stream.number)) }
     }
 
-    func mark(_ facility: PulseConnection.Facility, _ index: UInt32, isRemoved: Bool) {
+    /// An event of the server.
+    func happened(_ facility: PulseConnection.Facility, _ index: UInt32, isRemoved: Bool) {
         guard isReady else { return }
-        round.mark(ReadRound.Item(facility: facility, index: index), isRemoved: isRemoved, at: MonotonicClock.now())
-        // PipeWire's session manager moves a new stream to the sink of the last one with that name, which may be the
-        // hold sink.
-        if facility == .playing, !isRemoved, model.playing[index] == nil, model.sinks.values.contains(where: \.isHold) {
-            awaitMove(index)
+        if facility == .playing, isRemoved || model.playing[index] == nil {
+            let isHoldThere = model.sinks.values.contains(where: \.isHold)
+            if !isRemoved, reads.mayBeMoved(isHoldThere: isHoldThere) { expectMove(index) }
+            // A stream that starts or ends may change the rate or the buffer of the device. The server does not report
+            // that.
+            if let output = model.output { round.markAlso(ReadRound.Item(facility: .sink, index: output.index)) }
         }
-        // A stream that starts or ends may change the rate or the buffer of the device. The server does not report
-        // that.
-        if facility == .playing, isRemoved || model.playing[index] == nil, let output = model.output {
-            round.markAlso(ReadRound.Item(facility: .sink, index: output.index))
-        }
+        mark(ReadRound.Item(facility: facility, index: index), isRemoved: isRemoved)
+    }
+
+    /// It is read soon.
+    func mark(_ item: ReadRound.Item, isRemoved: Bool = false) {
+        guard isReady else { return }
+        round.mark(item, isRemoved: isRemoved, at: MonotonicClock.now())
         guard round.schedule() else { return }
         // Events that arrive together are read together.
         loop.later { [weak self] in
@@ -70,10 +74,12 @@ extension PulseBackend {
         case .playing:
             model.playing[item.index] = nil
             model.unfinished[item.index] = nil
+            reads.ended(item)
             endTakingBack(item.index)
             model.forgetClients()
         case .recording:
             if let stream = model.recording.removeValue(forKey: item.index) { recordingEnded(stream) }
+            reads.ended(item)
             model.forgetClients()
         case .card: model.cards[item.index] = nil
         case .module: model.policyModules[item.index] = nil
@@ -97,29 +103,37 @@ extension PulseBackend {
                 index,
                 item: { [weak self] in
                     let sink = PulseDevice($0)
-                    self?.model.sinks[sink.index] = sink
+                    self?.wasRead(sink)
                     if sink.isHold, self?.holds.sink != .unproven { self?.settleHold(isThere: true) }
                 }, end: end)
         case .source:
-            connection.readSources(
-                index, item: { [weak self] in self?.model.sources[$0.index] = PulseDevice($0) }, end: end)
+            connection.readSources(index, item: { [weak self] in self?.wasRead(PulseDevice($0)) }, end: end)
         case .playing:
             connection.readPlaying(
                 index,
                 item: { [weak self] in
+                    guard let self else { return }
                     let stream = PulseStream($0)
-                    if self?.model.add(stream, now: MonotonicClock.now()) == false { self?.awaitMove(stream.index) }
-                    if !stream.isCorked { self?.endTakingBack(stream.index) }
-                    self?.readClient(of: stream)
+                    let now = MonotonicClock.now()
+                    let isComplete = model.add(playing: stream, now: now)
+                    reads.wasShown(
+                        ReadRound.Item(facility: .playing, index: stream.index), isComplete: isComplete, at: now)
+                    if !stream.isCorked { endTakingBack(stream.index) }
+                    readClient(of: stream)
                 }, end: end)
         case .recording:
             connection.readRecording(
                 index,
                 item: { [weak self] in
+                    guard let self else { return }
                     let stream = PulseStream($0)
-                    let before = self?.model.recording.updateValue(stream, forKey: stream.index)
-                    if let before, stream.isCorked, !before.isCorked { self?.recordingEnded(before) }
-                    self?.readClient(of: stream)
+                    let before = model.recording[stream.index]
+                    let isComplete = model.add(recording: stream)
+                    if let before, stream.isCorked, !before.isCorked { recordingEnded(before) }
+                    reads.wasShown(
+                        ReadRound.Item(facility: .recording, index: stream.index), isComplete: isComplete,
+                        at: MonotonicClock.now())
+                    readClient(of: stream)
                 }, end: end)
         case .card:
             connection.readCards(
@@ -137,6 +151,15 @@ extension PulseBackend {
                     if let self { requests.defaultWasRead(model.defaultSink) }
                 }, end: end)
         }
+    }
+
+    /// Stores the device. If its streams may be others now, they are read again.
+    private func wasRead(_ device: PulseDevice) {
+        guard model.add(device), model.isPipeWire else { return }
+        let facility: PulseConnection.Facility = device.isInput ? .recording : .playing
+        let shown = (device.isInput ? model.recording : model.playing).keys
+        let items = shown.map { ReadRound.Item(facility: facility, index: $0) } + reads.incompleteStreams(facility)
+        for item in items { round.markAlso(item) }
     }
 
     /// Reads all clients.

@@ -40,6 +40,8 @@ public final class PulseBackend: AudioBackend {
     let loop: EventLoop
     let server: String?
     let patience: Double
+    /// Seconds for which the hold sink is kept after its last use.
+    let holdIdleTime: Double
 
     // The state of the connection.
     private var link = ServerLink()
@@ -55,6 +57,7 @@ public final class PulseBackend: AudioBackend {
     /// The server's state, and which part of it is outdated.
     var model = PulseModel()
     var round = ReadRound()
+    var reads = RepeatedReads() { didSet { if reads.next != oldValue.next { armReads() } } }
     var requests = RouteRequests()
     var guards = GuardState()
     var configuredSink = ConfiguredDefault()
@@ -84,21 +87,22 @@ public final class PulseBackend: AudioBackend {
     var holdTimer: Timer?
     /// Removes the hold sink, unless it is needed again before.
     var holdIdleTimer: Timer?
-    var moveTimer: Timer?
+    private var readTimer: Timer?
     var doubtTimer: Timer?
     /// A port that becomes the route within that many microseconds of its appearance does so because it appeared.
     static let recently: UInt64 = 2_000_000
 
     /// `server` as for `pa_context_connect`; nil is the environment's choice. `patience`: seconds without an answer
-    /// after which the server counts as lost.
-    public init(on loop: EventLoop, server: String? = nil, patience: Double = 2) {
+    /// after which the server counts as lost. `holdIdleTime`: seconds for which an unused hold sink is kept.
+    public init(on loop: EventLoop, server: String? = nil, patience: Double = 2, holdIdleTime: Double = 60) {
         self.loop = loop
         self.server = server
         self.patience = patience
+        self.holdIdleTime = holdIdleTime
         retry = Timer(on: loop) { [weak self] in self?.handle(.connect) }
         settle = Timer(on: loop) { [weak self] in self?.evaluate(isSettled: true) }
         enumerated = Timer(on: loop) { [weak self] in self?.evaluate(isSettled: true) }
-        moveTimer = Timer(on: loop) { [weak self] in self?.lookAtMoves() }
+        readTimer = Timer(on: loop) { [weak self] in self?.readRepeatedly() }
         holdTimer = Timer(on: loop) { [weak self] in self?.settleHold(isThere: false) }
         holdIdleTimer = Timer(on: loop) { [weak self] in self?.dropIdleHold() }
         doubtTimer = Timer(on: loop) { [weak self] in self?.callWitness() }
@@ -152,17 +156,18 @@ public final class PulseBackend: AudioBackend {
             case .failed(let refused): self?.failed(refused)
             }
         }
-        made.onEvent = { [weak self] in self?.mark($0, $1, isRemoved: $2) }
+        made.onEvent = { [weak self] in self?.happened($0, $1, isRemoved: $2) }
         made.onSilence = { [weak self] in self?.failed(false) }
         made.onMemoryChanged = { [weak self] in self?.onMemoryChanged?() }
     }
 
     /// Forgets everything that belongs to one connection. This is the only place where that is done.
     private func reset() {
-        for timer in [settle, enumerated, holdTimer, holdIdleTimer, moveTimer] { timer?.disarm() }
+        for timer in [settle, enumerated, holdTimer, holdIdleTimer, readTimer] { timer?.disarm() }
         dismissWitness()
         model = PulseModel()
         round = ReadRound()
+        reads = RepeatedReads()
         requests = RouteRequests()
         headsets = HeadsetProfiles(headsets.former)
         guards = GuardState()
@@ -199,6 +204,10 @@ public final class PulseBackend: AudioBackend {
         for completion in read { completion() }
     }
 
+    private func armReads() {
+        if let next = reads.next { readTimer?.arm(at: next) } else { readTimer?.disarm() }
+    }
+
     static let away = SessionError(
         .mediaServicesFailed, "the sound server does not answer; sessiond connects again when it does")
 
@@ -230,7 +239,8 @@ public final class PulseBackend: AudioBackend {
         dropSecondGuard()
         dropDisplacingGuard(previous, current)
         moveToGuard(previous, current, now)
-        awaitMoves()
+        expectMoves(now)
+        keepHold(now)
         doubtDefault(previous, current)
         if let end = settleTime.end(of: change(previous, current), isQuiet: isSettled, at: now) {
             settle?.arm(at: end)
@@ -305,7 +315,7 @@ public final class PulseBackend: AudioBackend {
             keepTuning()
             keepStandIns()
             // A daemon that was killed may have left it.
-            holdIdleTimer?.arm(after: PulseBackend.holdIdleTime)
+            keepHold(MonotonicClock.now())
         }
         toldDevices = [model.output, model.input].compactMap { $0 }
         if isDefaultMissing { doubtDefault() }

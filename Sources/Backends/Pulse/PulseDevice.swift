@@ -42,6 +42,8 @@ struct PulseDevice: Hashable {
     let isMuted: Bool
     let volume: Double
     let latency: Double
+    /// Running, idle or suspended.
+    let state: Int32
     let properties: [String: String]
     let ports: [DevicePort]
     let activePort: String?
@@ -76,6 +78,7 @@ struct PulseDevice: Hashable {
         isMuted = info.mute != 0
         volume = PulseDevice.linear(info.volume)
         latency = Double(info.configured_latency) / 1e6
+        state = info.stateNumber
         ports = (0..<Int(clamping: info.n_ports)).compactMap { place in
             guard let port = info.ports?[place]?.pointee else { return nil }
             return DevicePort(
@@ -205,6 +208,7 @@ private protocol DeviceInfo {
     var mute: Int32 { get }
     var volume: pa_cvolume { get }
     var configured_latency: pa_usec_t { get }
+    var stateNumber: Int32 { get }
     var n_ports: UInt32 { get }
     var ports: UnsafeMutablePointer<UnsafeMutablePointer<PortInfo>?>! { get }
     var active_port: UnsafeMutablePointer<PortInfo>! { get }
@@ -217,7 +221,11 @@ private protocol DevicePortInfo {
     var available: Int32 { get }
 }
 
-extension pa_sink_info: DeviceInfo {}
-extension pa_source_info: DeviceInfo {}
+extension pa_sink_info: DeviceInfo {
+    var stateNumber: Int32 { state.rawValue }
+}
+extension pa_source_info: DeviceInfo {
+    var stateNumber: Int32 { state.rawValue }
+}
 extension pa_sink_port_info: DevicePortInfo {}
 extension pa_source_port_info: DevicePortInfo {}

@@ -71,11 +71,11 @@ struct PulseModel {
 
     /// PipeWire shows a stream already during its creation: without a device, and with a volume of 0 that is not real. Such a
     /// volume would be taken for that of the user.
-    /// - Returns: whether the stream is complete. If not, it must be read again soon, as the server may not report its
-    ///   completion.
-    mutating func add(_ stream: PulseStream, now: UInt64) -> Bool {
+    /// - Returns: whether the stream is complete. If not, it must be read again, as the server may not report its
+    ///   completion (``RepeatedReads``).
+    mutating func add(playing stream: PulseStream, now: UInt64) -> Bool {
         if isPipeWire, playing[stream.index] == nil {
-            if stream.device == noIndex { return true }
+            if stream.device == noIndex { return false }
             let since = unfinished[stream.index] ?? now
             if !stream.volume.isEmpty, stream.volume.allSatisfy({ $0 == 0 }), now &- since < PulseModel.creationTime {
                 unfinished[stream.index] = since
@@ -84,7 +84,25 @@ struct PulseModel {
         }
         unfinished[stream.index] = nil
         playing[stream.index] = stream
-        return true
+        return isPlaced(stream)
+    }
+
+    /// - Returns: as above.
+    mutating func add(recording stream: PulseStream) -> Bool {
+        recording[stream.index] = stream
+        return isPlaced(stream)
+    }
+
+    /// PulseAudio reports when a stream has its device.
+    private func isPlaced(_ stream: PulseStream) -> Bool { !isPipeWire || stream.device != noIndex }
+
+    /// Stores the device.
+    /// - Returns: whether it is new, or has begun or ceased to run. Then its streams may be others, which PipeWire need not
+    ///   report.
+    mutating func add(_ device: PulseDevice) -> Bool {
+        let place = device.isInput ? \PulseModel.sources : \.sinks
+        let before = self[keyPath: place].updateValue(device, forKey: device.index)
+        return before?.state != device.state
     }
 
     /// Microseconds after which a volume of 0 is that of the user.

@@ -17,7 +17,7 @@ extension PulseBackend {
             tuning = nil
             tuning = connection.tune(output, outputWish)
             // The rate or buffer of the device may change, and the server need not report it.
-            tuning?.onReady = { [weak self] in self?.mark(.sink, output.index, isRemoved: false) }
+            tuning?.onReady = { [weak self] in self?.mark(ReadRound.Item(facility: .sink, index: output.index)) }
         }
         // PipeWire considers only streams that play. If no other stream plays, this one need not run either.
         let isHeard = model.playing.values.contains { !$0.isCorked && $0.index != tuning?.index }
