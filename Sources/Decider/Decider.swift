@@ -401,7 +401,7 @@ public struct Decider: Sendable {
         for facts in seen.streams where facts.stream.direction == .playback && facts.stream.isSounding {
             if let sessions = owners[facts.stream.id] {
                 heard.sessions.formUnion(sessions)
-            } else if facts.program?.isScreenReader != true {
+            } else if !facts.readsAloud {
                 heard.others = true
             }
         }
@@ -491,7 +491,9 @@ public struct Decider: Sendable {
         let owners = enforcement.owners(facts)
         var silenced: [(text: String, since: Instant)] = []
         for stream in seen.streams.map(\.stream.id) where owners[stream]?.contains(id) == true {
-            if let (treatment, since) = treated[stream], let text = treatment.text(canHold: seen.canHold) {
+            guard let (treatment, since) = treated[stream] else { continue }
+            let isHeld = seen.canHold && !enforcement.isMuted(stream)
+            if let text = treatment.text(isHeld: isHeld) {
                 silenced.append((text, since))
             }
         }
@@ -524,10 +526,10 @@ extension Treatment {
 
     /// A text for the user; nil if the stream is not silenced. Ducking is not mentioned, because it is a state of the
     /// session.
-    fileprivate func text(canHold: Bool) -> String? {
+    fileprivate func text(isHeld: Bool) -> String? {
         switch self {
         case .free: nil
-        case .held where canHold: "its stream is held at the sound server, and resumes at the same position"
+        case .held where isHeld: "its stream is held at the sound server, and resumes at the same position"
         case .muted, .held: "its stream is muted at the sound server; what it plays meanwhile is lost"
         }
     }

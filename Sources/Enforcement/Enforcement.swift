@@ -129,6 +129,9 @@ public struct Enforcement: Sendable {
     /// refused it, it is requested again when there are fewer sessions, or after the settings have changed.
     private var refused: [AdoptedProgram: Int] = [:]
     var stepDeadline: UInt64?
+    /// Streams on the hold sink at the last check, and when one was last seen to arrive there.
+    private var held: Set<AudioStream.ID> = []
+    private var lastHeld: UInt64 = 0
     /// Until when the streams of a closed client session may still end; `.max`: the session exists.
     private var farewells: [AudioStream.ID: UInt64] = [:]
     private static let farewell: UInt64 = 200_000
@@ -458,9 +461,15 @@ public struct Enforcement: Sendable {
         // Paused streams come last: the server can take back data it prepared for them only when no other stream is
         // held.
         let streams = facts.streams.map(\.stream)
+        let arrived = Set(streams.filter(\.isHeld).map(\.id))
+        if !arrived.isSubset(of: held) { lastHeld = now }
+        held = arrived
+        let readers = Set(facts.streams.filter(\.readsAloud).map(\.stream.id))
         for stream in streams.filter({ !$0.isCorked }) + streams.filter(\.isCorked) {
             let sessions = facts.sessions.filter { owners[stream.id, default: []].contains($0.id) }
-            let target = treatment(of: stream, sessions, among: facts.sessions, at: now, &outcome)
+            let target =
+                readers.contains(stream.id)
+                ? .free(lowered: 0) : treatment(of: stream, sessions, among: facts.sessions, at: now, &outcome)
             if target != treatments[stream.id, default: .free(lowered: 0)] {
                 outcome.changes.append(
                     Outcome.Change(stream: stream.id, sessions: sessions.map(\.id), treatment: target))
@@ -477,7 +486,7 @@ public struct Enforcement: Sendable {
             let pace = StreamControl.Pace(settings.ducking, stream.rendering)
             outcome.commands += control.advance(
                 to: target, stream, at: now, pace, canHold: facts.canHold, hasHold: facts.hasHold,
-                mayHold: facts.mayHold, &outcome.deadline)
+                mayHold: facts.mayHold, progress: lastHeld, &outcome.deadline)
             let isDone = target == .free(lowered: 0) && control.isSettled
             controls[stream.id] = isDone ? nil : control
         }
@@ -496,6 +505,8 @@ public struct Enforcement: Sendable {
             let verdict = verdict(on: stream, of: session, among: all, before, at: now, &outcome)
             result = result.map { Treatment.milder($0, verdict) } ?? verdict
         }
+        // The hold sink takes no encoded sound: the server would end the stream.
+        if result == .held, stream.isEncoded { return .muted }
         return result ?? .free(lowered: 0)
     }
 
@@ -584,6 +595,7 @@ public struct Enforcement: Sendable {
     public mutating func forgetStreams() {
         controls = [:]
         treatments = [:]
+        held = []
         ignoring = []
         farewells = [:]
         known = []
@@ -591,6 +603,9 @@ public struct Enforcement: Sendable {
         activity.forgetStreams()
         began = [:]
     }
+
+    /// Whether this stream is muted. A stream that should be held is if it cannot be moved, or is not moved yet.
+    public func isMuted(_ id: AudioStream.ID) -> Bool { controls[id]?.isMuted == true }
 
     /// Every stream that differs, or may differ, from what the user left.
     public var kept: [AudioStream.ID: KeptStream] {

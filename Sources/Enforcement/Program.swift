@@ -64,6 +64,10 @@ public struct StreamFacts: Sendable, Hashable {
     /// Nil for a stream of the server or of the daemon.
     public let program: Program?
 
+    /// Whether it reads the screen aloud: such a stream is never silenced, because without it a blind user can do
+    /// nothing, not even end the call.
+    public var readsAloud: Bool { program?.isScreenReader == true || stream.role?.lowercased() == "a11y" }
+
     public init(stream: AudioStream, ancestry: [UInt32], user: UInt32? = nil, sandbox: String?, program: Program?) {
         self.stream = stream
         self.ancestry = ancestry

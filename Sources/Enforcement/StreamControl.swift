@@ -66,6 +66,9 @@ struct StreamControl {
         if base.isMuted, !stream.isMuted { self.base.isMuted = false }
     }
 
+    /// Whether the daemon has muted it.
+    var isMuted: Bool { mute.isOn }
+
     var isSettled: Bool {
         level.decibels == 0 && level.isShown && mute == .off && place.isSettled && unanswered == 0
     }
@@ -100,18 +103,19 @@ struct StreamControl {
         }
         level.shown(stream, of: &base, isSilenced: place.isHeld || mute.isOn, at: now)
         mute.shown(stream.isMuted, &base)
-        if place.shown(isHeld: stream.isHeld) { base.deviceName = stream.deviceName }
+        if place.shown(isHeld: stream.isHeld, at: now) { base.deviceName = stream.deviceName }
     }
 
     /// The commands that are due now, in order; `deadline` is set earlier if there will be more. A held stream stays
     /// held while there is no device to move it to (not `canHold`); another one is muted unless it `mayHold`. A stream
     /// that another program has muted is not moved: module-role-cork forgets moved streams and would never unmute it.
+    /// `progress`: when any stream was last seen to arrive at the hold sink.
     mutating func advance(
         to target: Treatment, _ stream: AudioStream, at now: UInt64, _ pace: Pace, canHold: Bool, hasHold: Bool,
-        mayHold: Bool, _ deadline: inout UInt64?
+        mayHold: Bool, progress: UInt64, _ deadline: inout UInt64?
     ) -> [StreamCommand] {
         var check = StreamCheck(stream, at: now, deadline: deadline)
-        place.awaitMove(&check)
+        place.awaitMove(progress: progress, &check)
         switch target {
         case .free(let goal): free(lowered: goal, pace, canHold: canHold, &check)
         case .held
@@ -145,6 +149,10 @@ struct StreamControl {
 
     private mutating func hold(hasHold: Bool, _ check: inout StreamCheck) {
         _ = level.judge(&base, &check, isOver: true)
+        if place.isLate {
+            _ = turnSilent(&check)
+            return
+        }
         // Only after it has stopped, because it may still be heard before.
         let hasStopped = place.hasStopped(check.stream)
         let mayFade = hasStopped || level.decibels != 0 || !place.awaitsSink(isThere: hasHold, &check)
@@ -162,12 +170,19 @@ struct StreamControl {
         }
     }
 
-    private mutating func silence(canHold: Bool, _ check: inout StreamCheck) {
-        _ = level.judge(&base, &check, isOver: true)
+    /// Fades it out, then mutes it.
+    /// - Returns: whether it is muted.
+    private mutating func turnSilent(_ check: inout StreamCheck) -> Bool {
         // A new stream is not heard yet.
         let isSilent = isNew || mute.isOn || base.isMuted
-        guard !base.isMuteTheirs, isSilent || level.fadeOut(of: base, &check) else { return }
+        guard !base.isMuteTheirs, isSilent || level.fadeOut(of: base, &check) else { return false }
         if !mute.isOn, !base.isMuted { mute.turnOn(&check) }
+        return true
+    }
+
+    private mutating func silence(canHold: Bool, _ check: inout StreamCheck) {
+        _ = level.judge(&base, &check, isOver: true)
+        guard turnSilent(&check) else { return }
         if canHold { place.letGo(to: base.deviceName, &check) }
         level.set(0, of: base.volume, &check)
     }

@@ -5,19 +5,21 @@ import PluginAPI
 /// ```
 ///              hold                shown held
 ///    free ─────────────▶ moving ───────────────▶ held
-///     ▲ ◀─── refused ──────┘ │                    │ ▲
-///     │                      └───── let go ──┐    │ │ refused, or lost
-///     │  shown elsewhere                     ▼    ▼ │
+///     ▲ ◀─── refused ──────┘ │ └─▶ late ──────────▲ ▲
+///     │                      └──────┴ let go ─┐   │ │ refused, or lost
+///     │  shown elsewhere                      ▼   ▼ │
 ///     └─────────────────────────────────── leaving ─┘
 /// ```
 /// If a held stream is shown on another device, the user has moved it, so it is free. If a free stream is shown on the
-/// hold sink, it is held.
+/// hold sink, it is held. A stream that is late is muted until it is shown held.
 struct StreamPlace: Sendable, Hashable {
     enum State: Sendable, Hashable {
         /// Not held.
         case free(Astray?)
         /// A move to the hold sink is requested, and not shown.
         case moving(promise: UInt64?)
+        /// The same, and it takes longer than usual: PipeWire's session manager moves many streams one after another.
+        case late
         case held(promise: UInt64?)
         /// A move back is requested, and not shown.
         case leaving(Astray?)
@@ -65,10 +67,13 @@ struct StreamPlace: Sendable, Hashable {
     /// Whether it was last requested to be held, or found so.
     var isHeld: Bool {
         switch state {
-        case .moving, .held: true
+        case .moving, .late, .held: true
         case .free, .leaving: false
         }
     }
+
+    /// Whether it must be muted until the server has moved it to the hold sink.
+    var isLate: Bool { state == .late }
 
     var isSettled: Bool { state == .free(nil) }
 
@@ -84,7 +89,7 @@ struct StreamPlace: Sendable, Hashable {
         switch state {
         case .held(promise: nil): true
         case .held: stream.isHeld && !stream.isStopping
-        case .free, .moving, .leaving: false
+        case .free, .moving, .late, .leaving: false
         }
     }
 
@@ -94,8 +99,8 @@ struct StreamPlace: Sendable, Hashable {
         switch (state, succeeded) {
         case (.moving, true): state = .moving(promise: now)
         case (.held, true): state = .held(promise: now)
-        case (.free, true), (.leaving, true): break
-        case (.moving, false), (.held, false):
+        case (.free, true), (.late, true), (.leaving, true): break
+        case (.moving, false), (.late, false), (.held, false):
             // It may not be moved: then it is muted.
             state = .free(nil)
             holding = .impossible
@@ -109,18 +114,22 @@ struct StreamPlace: Sendable, Hashable {
         if succeeded { return }
         // Not repeated at once, because the missing object, usually another sink, will appear later.
         switch state {
-        case .free, .leaving: state = .held(promise: nil)
+        case .free, .late, .leaving: state = .held(promise: nil)
         case .moving(let promise), .held(let promise): state = .held(promise: promise)
         }
         nextLetGo = now + StreamPlace.patience
     }
 
     /// - Returns: whether the user or another program has moved it to its current device.
-    mutating func shown(isHeld: Bool) -> Bool {
+    mutating func shown(isHeld: Bool, at now: UInt64) -> Bool {
         switch (state, isHeld) {
-        case (.free, false), (.moving, false), (.held(.some), false), (.held, true), (.leaving, true): return false
+        case (.free, false), (.moving, false), (.late, false), (.held(.some), false), (.held, true), (.leaving, true):
+            return false
         case (.moving(let promise), true):
             state = .held(promise: promise)
+            return false
+        case (.late, true):
+            state = .held(promise: now)
             return false
         case (.leaving(let astray), false):
             state = .free(astray)
@@ -140,28 +149,34 @@ struct StreamPlace: Sendable, Hashable {
         case (.moving(let promise?), false) where now < promise + StreamPlace.placing: break
         case (.held(let promise?), false) where now < promise + StreamPlace.placing: break
         case (.free(let astray), false), (.leaving(let astray), false): state = .free(astray)
-        case (.moving, false), (.held, false): state = .free(nil)
+        case (.moving, false), (.late, false), (.held, false): state = .free(nil)
         }
     }
 
     // MARK: Commands
 
-    /// Checks a confirmed move: it has failed if it is not shown in time, or if the user moves the stream away at once.
-    /// Then the stream is muted.
-    mutating func awaitMove(_ check: inout StreamCheck) {
+    /// Checks a confirmed move: if it is not shown in time, the stream is muted until it is; if the user moves the stream
+    /// away at once, it is muted there. `progress`: when the server has moved any stream to the hold sink, as it may move
+    /// many, one after another.
+    mutating func awaitMove(progress: UInt64, _ check: inout StreamCheck) {
         let promised: UInt64
         switch state {
         case .moving(let promise?), .held(let promise?): promised = promise
-        case .free, .moving(nil), .held(nil), .leaving: return
+        case .free, .moving(nil), .late, .held(nil), .leaving: return
         }
-        let due = promised + StreamPlace.patience
+        let due = max(promised, progress) + StreamPlace.patience
         guard due <= check.now else {
             let again = promised + StreamPlace.placing
             let isPlacing = check.stream.isSettling && !check.stream.isHeld && again > check.now
             return check.checkAgain(at: isPlacing ? again : due)
         }
-        if case .moving = state { state = .moving(promise: nil) } else { state = .held(promise: nil) }
-        if !check.stream.isHeld { holding = .impossible }
+        switch (state, check.stream.isHeld) {
+        case (.moving, true): state = .moving(promise: nil)
+        case (.moving, false): state = .late
+        case (_, let isHeld):
+            state = .held(promise: nil)
+            if !isHeld { holding = .impossible }
+        }
     }
 
     /// Whether the fade should begin later, because PipeWire is still creating the hold sink.
@@ -192,7 +207,7 @@ struct StreamPlace: Sendable, Hashable {
     mutating func letGo(to device: String?, _ check: inout StreamCheck) {
         var astray: Astray?
         switch state {
-        case .moving, .held: break
+        case .moving, .late, .held: break
         case .free(let now):
             astray = now.flatMap { $0.device == check.stream.deviceName ? $0 : nil }
             state = .free(astray)
@@ -227,7 +242,7 @@ struct StreamPlace: Sendable, Hashable {
         nextLetGo = nil
         switch state {
         case .free(nil), .leaving(nil): return
-        case .free(.some), .leaving(.some), .moving, .held:
+        case .free(.some), .leaving(.some), .moving, .late, .held:
             state = .leaving(nil)
             check.add(.letGo(check.stream.id, to: device))
         }

@@ -229,6 +229,8 @@ public struct AudioStream: Sendable, Hashable, Identifiable {
     /// Held, but perhaps still heard: PipeWire's server reports it before its session manager has stopped the stream.
     public var isStopping: Bool
     public var rendering: Rendering
+    /// Whether it is not PCM, like AC-3 for a receiver: it can be muted, but plays only on a device that takes its format.
+    public var isEncoded: Bool
     /// Whether the server is placing the stream again, for example after a restart of its session manager; changes
     /// during that time do not come from the user.
     public var isSettling: Bool
@@ -270,7 +272,7 @@ public struct AudioStream: Sendable, Hashable, Identifiable {
         isPeakMeter: Bool = false, applicationName: String = "", role: String? = nil, isCorked: Bool = false,
         isMuted: Bool = false, deviceName: String = "", portUID: String? = nil, portName: String = "",
         properties: [String: String] = [:], volume: [UInt32] = [], isHeld: Bool = false, isStopping: Bool = false,
-        rendering: Rendering = .atOnce, isSettling: Bool = false, hasSound: Bool = false
+        rendering: Rendering = .atOnce, isEncoded: Bool = false, isSettling: Bool = false, hasSound: Bool = false
     ) {
         self.id = id
         self.processID = processID
@@ -290,6 +292,7 @@ public struct AudioStream: Sendable, Hashable, Identifiable {
         self.isHeld = isHeld
         self.isStopping = isStopping
         self.rendering = rendering
+        self.isEncoded = isEncoded
         self.isSettling = isSettling
         self.hasSound = hasSound
     }

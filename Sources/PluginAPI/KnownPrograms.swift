@@ -22,7 +22,7 @@ extension Settings.Adoption {
     ]
 
     /// Programs that read the screen aloud, as above. They are adopted only if the settings list them.
-    private static let screenReaders = ["speech-dispatcher*", "sd_*", "espeakup", "orca"]
+    private static let screenReaders = ["speech-dispatcher*", "sd_*", "espeak*", "orca"]
 
     /// Whether one of the names is among the programs that read the screen aloud.
     public static func isScreenReader(_ names: Set<String>) -> Bool { matches(names, screenReaders) }

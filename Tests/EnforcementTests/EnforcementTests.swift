@@ -324,9 +324,47 @@ import Testing
         #expect(stage.streams[0].volume == Level.volume([65_536], lowered: 30) && !stage.streams[0].isMuted)
         _ = stage.run()
         #expect(stage.streams[0].isMuted && stage.now - begun < 300_000)
+        #expect(stage.enforcement.isMuted(stage.streams[0].id))
         stage.sessions = [try Self.session(1, Self.adopted(70), process: 70, .active)]
         _ = stage.run()
         #expect(stage.streams[0] == Self.stream(1, of: 70) && stage.enforcement.kept.isEmpty)
+    }
+
+    /// Sound for a receiver, such as AC-3: a stream that is moved to a device without its format ends.
+    @Test func encodedStream_isMutedAndNeverMoved() throws {
+        var stage = Stage()
+        var stream = Self.stream(1, of: 70)
+        (stream.isEncoded, stream.volume) = (true, [])
+        stage.streams = [stream]
+        stage.sessions = [try Self.session(1, Self.adopted(70), process: 70, .interrupted)]
+        let change = stage.enforcement.commands(stage.facts, at: stage.now)
+        #expect(change.changes.map(\.treatment) == [.muted] && change.commands == [.setMuted(stream.id, true)])
+        stage.enforcement.answered(change.commands[0], succeeded: true, at: stage.now)
+        stage.streams[0].isMuted = true
+        _ = stage.run()
+        #expect(stage.done.isEmpty)
+        stage.sessions = [try Self.session(1, Self.adopted(70), process: 70, .active)]
+        _ = stage.run()
+        #expect(stage.done == [.setMuted(stream.id, false)] && stage.enforcement.kept.isEmpty)
+    }
+
+    /// Without it, a blind user can do nothing, not even end the call.
+    @Test func streamThatReadsAloud_isNeverSilenced() throws {
+        for state in [SessionState.active, .inactive, .interrupted] {
+            for (isMuted, lowered) in [(false, 12.0), (true, 0.0)] {
+                for kind in [try Self.adopted(70), .client] {
+                    var stage = Stage()
+                    stage.streams = [Self.stream(1, of: 70, role: "a11y"), Self.stream(2, of: 70)]
+                    stage.sessions = [
+                        try Self.session(1, kind, process: 70, state, lowered: lowered, isMuted: isMuted),
+                        try Self.session(2, .client, process: 80, .active, class: .call),
+                    ]
+                    stage.now = 10_000_000
+                    _ = stage.run()
+                    #expect(!stage.done.contains { $0.stream.number == 1 }, "\(state) \(kind)")
+                }
+            }
+        }
     }
 
     /// PipeWire may show the new place, the old one, and the new one again.

@@ -132,4 +132,60 @@ import Testing
         #expect(zip(sent, sent.dropFirst()).allSatisfy { $1 >= $0 + 250_000 })
         #expect(stage.enforcement.kept.isEmpty)
     }
+
+    /// A busy session manager. The stream must be silent meanwhile, and nothing more is lost after it has arrived.
+    @Test func moveThatTakesLong_isMutedUntilItIsDone() throws {
+        var stage = try Self.stage()
+        stage.moves = false
+        let id = stage.streams[0].id
+        _ = stage.run(until: stage.now + 3_000_000)
+        #expect(stage.streams[0].isMuted && !stage.streams[0].isHeld)
+        stage.now += 3_000_000
+        stage.streams[0].isHeld = true
+        _ = stage.run()
+        #expect(stage.streams[0].isHeld && !stage.streams[0].isMuted && stage.streams[0].volume == [65_536])
+        #expect(!stage.done.contains(.letGo(id, to: nil)))
+        #expect(stage.done.count { $0 == .hold(id) } == 1)
+        // It is shown at its old place for a moment again.
+        stage.streams[0].isHeld = false
+        _ = stage.run(until: stage.now + 100_000)
+        stage.streams[0].isHeld = true
+        _ = stage.run()
+        #expect(!stage.enforcement.isMuted(id))
+        stage.sessions = [try EnforcementTests.session(1, EnforcementTests.adopted(70), process: 70, .active)]
+        _ = stage.run()
+        #expect(!stage.streams[0].isHeld && stage.enforcement.kept.isEmpty)
+    }
+
+    @Test func callEndsBeforeALateMoveIsDone_streamIsRestored() throws {
+        var stage = try Self.stage()
+        stage.moves = false
+        _ = stage.run()
+        #expect(stage.streams[0].isMuted)
+        stage.sessions = [try EnforcementTests.session(1, EnforcementTests.adopted(70), process: 70, .active)]
+        _ = stage.run()
+        #expect(!stage.streams[0].isMuted && stage.streams[0].volume == [65_536])
+        #expect(stage.done.contains(.letGo(stage.streams[0].id, to: nil)) && stage.enforcement.kept.isEmpty)
+    }
+
+    /// The session manager moves many streams one after another: none is given up while others arrive.
+    @Test func manyStreams_areAllHeld() throws {
+        var stage = Stage()
+        stage.moves = false
+        let numbers = (1...50).map { UInt32($0) }
+        stage.streams = numbers.map { EnforcementTests.stream($0, of: 70) }
+        for place in stage.streams.indices { stage.streams[place].rendering = .inCycles(seconds: 0.021) }
+        stage.sessions = [try EnforcementTests.session(1, EnforcementTests.adopted(70), process: 70, .interrupted)]
+        for place in stage.streams.indices {
+            let arrival = stage.now + 60_000
+            _ = stage.run(until: arrival)
+            #expect(!stage.streams.contains { $0.isMuted }, "\(place) have arrived")
+            stage.now = arrival
+            stage.streams[place].isHeld = true
+        }
+        _ = stage.run()
+        #expect(stage.streams.allSatisfy { $0.isHeld && !$0.isMuted && $0.volume == [65_536] })
+        #expect(stage.done.count { if case .hold = $0 { true } else { false } } == numbers.count)
+        #expect(!stage.done.contains { if case .letGo = $0 { true } else { false } })
+    }
 }

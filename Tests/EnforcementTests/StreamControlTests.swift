@@ -154,7 +154,7 @@ import Testing
             control.observe(stream, at: now)
             deadline = nil
             let new = control.advance(
-                to: target, stream, at: now, pace, canHold: true, hasHold: true, mayHold: true, &deadline)
+                to: target, stream, at: now, pace, canHold: true, hasHold: true, mayHold: true, progress: 0, &deadline)
             let volumes = new.filter { if case .setVolume = $0 { true } else { false } }
             if volumes.count > 1 { complaints.append("two volumes at once: \(new)") }
             if !new.isEmpty { lastChange = now }
@@ -293,7 +293,8 @@ import Testing
             var deadline: UInt64?
             control.observe(stream, at: now)
             let commands = control.advance(
-                to: .free(lowered: 12), stream, at: now, pace, canHold: true, hasHold: true, mayHold: true, &deadline)
+                to: .free(lowered: 12), stream, at: now, pace, canHold: true, hasHold: true, mayHold: true, progress: 0,
+                &deadline)
             return (commands, deadline)
         }
         let step = StreamCommand.setVolume(stream.id, Level.volume([65_536], lowered: 12))

@@ -19,8 +19,10 @@ import Testing
     private typealias Input = @Sendable (inout StreamPlace, inout StreamCheck) -> Bool
 
     private static let states: [(letter: Character, place: StreamPlace)] = {
-        func made(_ place: StreamPlace, _ change: (inout StreamPlace, inout StreamCheck) -> Void) -> StreamPlace {
-            var (place, check) = (place, check())
+        func made(
+            _ place: StreamPlace, at now: UInt64 = 0, _ change: (inout StreamPlace, inout StreamCheck) -> Void
+        ) -> StreamPlace {
+            var (place, check) = (place, check(at: now))
             change(&place, &check)
             return place
         }
@@ -29,12 +31,13 @@ import Testing
         )
         let moving = made(free) { $0.hold(&$1) }
         let promised = made(moving) { place, _ in place.answeredHold(succeeded: true, at: 0) }
-        let shown = made(promised) { place, _ in _ = place.shown(isHeld: true) }
+        let shown = made(promised) { place, _ in _ = place.shown(isHeld: true, at: 9) }
+        let late = made(promised, at: 250_000) { $0.awaitMove(progress: 0, &$1) }
         let leaving = made(held) { $0.letGoAtOnce(to: nil, &$1) }
         let sent = made(astray) { $0.letGo(to: "other", &$1) }
         return [
             ("F", free), ("A", astray), ("M", moving), ("P", promised), ("S", shown), ("H", held), ("L", leaving),
-            ("B", sent),
+            ("B", sent), ("D", late),
         ]
     }()
 
@@ -43,17 +46,21 @@ import Testing
         ("hold refused", false, 9, { place, _ in no { place.answeredHold(succeeded: false, at: 9) } }),
         ("let go confirmed", false, 9, { place, _ in no { place.answeredLetGo(succeeded: true, at: 9) } }),
         ("let go refused", false, 9, { place, _ in no { place.answeredLetGo(succeeded: false, at: 9) } }),
-        ("shown held", true, 9, { place, _ in place.shown(isHeld: true) }),
-        ("shown elsewhere", false, 9, { place, _ in place.shown(isHeld: false) }),
+        ("shown held", true, 9, { place, _ in place.shown(isHeld: true, at: 9) }),
+        ("shown elsewhere", false, 9, { place, _ in place.shown(isHeld: false, at: 9) }),
         ("placed held", true, 9, { place, _ in no { place.placedAgain(isHeld: true, at: 9) } }),
         ("placed elsewhere", false, 9, { place, _ in no { place.placedAgain(isHeld: false, at: 9) } }),
         (
             "placed there later", false, 20_000,
             { place, _ in no { place.placedAgain(isHeld: false, at: 20_000) } }
         ),
-        ("waited", false, 100_000, { place, check in no { place.awaitMove(&check) } }),
-        ("waited long", false, 250_000, { place, check in no { place.awaitMove(&check) } }),
-        ("waited long, held", true, 250_000, { place, check in no { place.awaitMove(&check) } }),
+        ("waited", false, 100_000, { place, check in no { place.awaitMove(progress: 0, &check) } }),
+        ("waited long", false, 250_000, { place, check in no { place.awaitMove(progress: 0, &check) } }),
+        (
+            "others arrived", false, 250_000,
+            { place, check in no { place.awaitMove(progress: 100_000, &check) } }
+        ),
+        ("waited long, held", true, 250_000, { place, check in no { place.awaitMove(progress: 0, &check) } }),
         ("let go", true, 9, { place, check in no { place.letGo(to: nil, &check) } }),
         ("let go later", true, 250_000, { place, check in no { place.letGo(to: nil, &check) } }),
         ("let go, elsewhere", false, 250_000, { place, check in no { place.letGo(to: nil, &check) } }),
@@ -66,32 +73,34 @@ import Testing
     }
 
     /// States: Free, Astray, Moving, moving with the server's Promise, Shown held after that promise, Held, Leaving,
-    /// and sent Back from a wrong device. Results: command hold (h), command let go (g), check again later (t), the
-    /// stream cannot be held (x), the user moved it (u). A dot means that nothing changes.
+    /// sent Back from a wrong device, and Delayed on the way to the hold sink. Results: command hold (h), command let go
+    /// (g), check again later (t), the stream cannot be held (x), the user moved it (u). A dot means that nothing changes.
     private static let table = """
-                           | F    A    M    P    S    H    L    B
-        hold confirmed     | .    .    P    P    S    S    .    .
-        hold refused       | Fx   Ax   Fx   Fx   Fx   Fx   Fx   Ax
-        let go confirmed   | .    .    .    .    .    .    .    .
-        let go refused     | H    H    H    S    .    .    H    H
-        shown held         | H    H    H    S    .    .    .    .
-        shown elsewhere    | .    .    .    .    .    Fu   F    A
-        placed held        | H    H    H    H    H    .    H    H
-        placed elsewhere   | .    .    F    .    .    F    F    A
-        placed there later | .    .    F    F    F    F    F    A
-        waited             | .    .    .    Pt   St   .    .    .
-        waited long        | .    .    .    Mx   Hx   .    .    .
-        waited long, held  | .    .    .    M    H    .    .    .
-        let go             | .    Bgt  Lgt  Lgt  Lgt  Lgt  Lgt  Bt
-        let go later       | .    Bgt  Lgt  Lgt  Lgt  Lgt  Lgt  Bgt
-        let go, elsewhere  | .    Bgt  Lgt  Lgt  Lgt  Lgt  .    Bgt
-        let go at once     | .    Lg   Lg   Lg   Lg   Lg   .    Lg
+                           | F    A    M    P    S    H    L    B    D
+        hold confirmed     | .    .    P    P    S    S    .    .    .
+        hold refused       | Fx   Ax   Fx   Fx   Fx   Fx   Fx   Ax   Fx
+        let go confirmed   | .    .    .    .    .    .    .    .    .
+        let go refused     | H    H    H    S    .    .    H    H    H
+        shown held         | H    H    H    S    .    .    .    .    S
+        shown elsewhere    | .    .    .    .    .    Fu   F    A    .
+        placed held        | H    H    H    H    H    .    H    H    H
+        placed elsewhere   | .    .    F    .    .    F    F    A    F
+        placed there later | .    .    F    F    F    F    F    A    F
+        waited             | .    .    .    Pt   St   .    .    .    .
+        waited long        | .    .    .    D    Hx   .    .    .    .
+        others arrived     | .    .    .    Pt   St   .    .    .    .
+        waited long, held  | .    .    .    M    H    .    .    .    .
+        let go             | .    Bgt  Lgt  Lgt  Lgt  Lgt  Lgt  Bt   Lgt
+        let go later       | .    Bgt  Lgt  Lgt  Lgt  Lgt  Lgt  Bgt  Lgt
+        let go, elsewhere  | .    Bgt  Lgt  Lgt  Lgt  Lgt  .    Bgt  Lgt
+        let go at once     | .    Lg   Lg   Lg   Lg   Lg   .    Lg   Lg
         """
 
     private static func letter(_ place: StreamPlace) -> Character {
         switch place.state {
         case .free(let astray): astray == nil ? "F" : "A"
         case .moving(let promise): promise == nil ? "M" : "P"
+        case .late: "D"
         case .held(let promise): promise == nil ? "H" : "S"
         case .leaving(let astray): astray == nil ? "L" : "B"
         }
@@ -128,7 +137,7 @@ import Testing
         stream.isSettling = true
         check = StreamCheck(stream, at: 2_000)
         place.placedAgain(isHeld: false, at: 2_000)
-        place.awaitMove(&check)
+        place.awaitMove(progress: 0, &check)
         #expect(place.isHeld && check.deadline == 21_000)
         check = StreamCheck(stream, at: 21_000)
         place.placedAgain(isHeld: false, at: 21_000)
@@ -137,12 +146,12 @@ import Testing
 
     @Test func heldStreamThatTheUserMovesTwice_isNotHeldAgain() {
         var place = StreamPlace(isHeld: true)
-        let isFirst = place.shown(isHeld: false)
+        let isFirst = place.shown(isHeld: false, at: 9)
         #expect(isFirst && place.canBeHeld)
         place.forgetEscapes()
-        let isMovedThere = place.shown(isHeld: true)
+        let isMovedThere = place.shown(isHeld: true, at: 9)
         #expect(!isMovedThere && place.canBeHeld)
-        let isSecond = place.shown(isHeld: false)
+        let isSecond = place.shown(isHeld: false, at: 9)
         #expect(isSecond && !place.canBeHeld)
         place.forgetEscapes()
         #expect(!place.canBeHeld)

@@ -143,6 +143,28 @@ import Testing
             wait 3
             expect stream speech untouched
             """),
+        Story(
+            "programs that read aloud are never silenced, whatever they are called",
+            """
+            program espeak "espeak-ng" executable=espeak-ng
+            program tool "Terminal Reader" executable=tdsr
+            program zoom "Zoom" executable=zoom
+            stream words of espeak
+            stream lines of tool role=a11y
+            wait 5
+            stream voice of zoom role=phone
+            wait 3
+            expect stream words untouched
+            expect stream lines untouched
+            stream more of tool role=a11y
+            stream again of espeak
+            wait 3
+            expect stream more untouched
+            expect stream again untouched
+            end voice
+            wait 3
+            expect stream lines untouched
+            """),
     ]
 
     @Test(arguments: stories) func program_meetsTheExpectations(_ story: Story) throws {

@@ -21,6 +21,8 @@ struct PulseStream {
     let properties: [String: String]
     /// PipeWire's `node.latency`, in seconds.
     let wantedCycle: Double?
+    /// Whether its format is not PCM.
+    let isEncoded: Bool
     /// PipeWire's `node.link-group`: it is linked internally to another node; nil: it is not.
     private let linkGroup: String?
 
@@ -40,6 +42,7 @@ struct PulseStream {
         volume = info.volume_writable != 0 ? PulseStream.read(info.volume) : []
         channels = PulseStream.read(info.channel_map)
         properties = PulseDevice.read(info.proplist, prefixes: PulseStream.prefixes)
+        isEncoded = PulseStream.isEncoded(info.format)
         wantedCycle = PulseStream.seconds(pa_proplist_gets(info.proplist, "node.latency"))
         linkGroup = pa_proplist_gets(info.proplist, "node.link-group").map { String(cString: $0) }
     }
@@ -50,6 +53,13 @@ struct PulseStream {
             pa_proplist_gets(properties, name).map { String(cString: $0) == "true" } ?? false
         }
         return String(orEmpty: method) == "peaks" || isSet("stream.monitor") || isSet("resample.peaks")
+    }
+
+    private static func isEncoded(_ format: UnsafePointer<pa_format_info>?) -> Bool {
+        switch format?.pointee.encoding {
+        case nil, PA_ENCODING_ANY, PA_ENCODING_PCM, PA_ENCODING_INVALID: false
+        default: true
+        }
     }
 
     /// PipeWire's name for its PulseAudio server (`client.api`).
@@ -106,7 +116,7 @@ struct PulseStream {
             role: properties["media.role"],
             isCorked: isCorked && !isPauseUnknown, isMuted: isMuted, deviceName: device?.name ?? "",
             portUID: port?.uid, portName: port?.name ?? "", properties: properties, volume: volume, isHeld: isHeld,
-            isStopping: isHeld && isPipeWire && !isCorked, rendering: rendering)
+            isStopping: isHeld && isPipeWire && !isCorked, rendering: rendering, isEncoded: isEncoded)
         result.isPauseInferred = isPauseInferred
         return result
     }
@@ -126,6 +136,7 @@ private protocol StreamInfo {
     var volume_writable: Int32 { get }
     var volume: pa_cvolume { get }
     var channel_map: pa_channel_map { get }
+    var format: UnsafeMutablePointer<pa_format_info>! { get }
 }
 
 extension pa_sink_input_info: StreamInfo {}
