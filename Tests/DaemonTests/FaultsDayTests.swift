@@ -9,7 +9,7 @@ import Testing
 /// After each step, the daemon runs and answers, each session agrees with the second model, and the music of an adopted
 /// program is played or silenced as its session requires. At the end of each history, all clients leave. Then volume,
 /// mute, sink and default sink are as the user left them, also for the next stream; the music plays; the state file can
-/// be read; memory and descriptors are as before. A history that breaks one of these laws is shortened as far as it
+/// be read; memory and descriptors are as before; the daemon never wakes up; and, in long runs, no sink of it is left. A history that breaks one of these laws is shortened as far as it
 /// still breaks it.
 @Suite(.serialized) struct FaultsDayTests {
     private struct Finding: Equatable {
@@ -42,7 +42,7 @@ import Testing
                     count += 1
                     try world.perform(step)
                 }
-                try world.expectNothingLeft()
+                try world.expectNothingLeft(forLong: FaultsDayTests.seconds > 0 && seed % 4 == 1)
                 return nil
             } catch let broken as FaultsDayWorld.Broken {
                 return Finding(law: broken.law, what: broken.what, steps: count)
@@ -76,7 +76,7 @@ import Testing
         ProcessInfo.processInfo.environment["SESSIOND_FAULTS_" + name]
     }
 
-    private static let seconds = variable("SECONDS").flatMap { Double($0) } ?? 0
+    fileprivate static let seconds = variable("SECONDS").flatMap { Double($0) } ?? 0
     private static let firstSeed = variable("SEED").flatMap { UInt64($0) } ?? 1
 
     /// Runs a history, and shortens and reports a finding. Returns the number of faults.

@@ -107,8 +107,9 @@ extension FaultsDayWorld {
         return nil
     }
 
-    /// All clients leave. Then everything is as the user left it, also for later streams.
-    func expectNothingLeft() throws {
+    /// All clients leave. Then everything is as the user left it, also for later streams. `forLong`: waits until our sinks
+    /// are removed, which takes a minute.
+    func expectNothingLeft(forLong: Bool) throws {
         continueForeigner()
         try unplug()
         for slot in 0..<Self.places { try close(slot) }
@@ -137,6 +138,41 @@ extension FaultsDayWorld {
         try house.beginProgram()
         try settle()
         try expectUntouched("the next stream")
+        try expectIdle()
+        guard forLong else { return }
+        let end = monotonicNow() + Self.longestRest
+        while let sink = try house.pulse.control.sinks().map(\.name).first(where: { $0.hasPrefix("sessiond.") }) {
+            guard monotonicNow() < end else { throw Broken(law: "no sink of ours is left", what: sink) }
+            usleep(500_000)
+        }
+        try expectIdle()
+    }
+
+    /// Seconds after which the daemon has removed what it made, and does nothing any more.
+    private static let longestRest = 120.0
+
+    /// A daemon that has nothing to do never wakes up.
+    private func expectIdle() throws {
+        let end = monotonicNow() + Self.longestRest
+        while true {
+            let before = try wakeUps()
+            usleep(1_000_000)
+            let count = try wakeUps() - before
+            if count == 0 { return }
+            guard monotonicNow() < end else {
+                throw Broken(law: "idle means asleep", what: "\(count) wake-ups a second")
+            }
+        }
+    }
+
+    /// How often the daemon has waited for something.
+    private func wakeUps() throws -> Int {
+        let text = try String(contentsOfFile: "/proc/\(stage.daemon.processID)/status", encoding: .utf8)
+        let line = text.split(separator: "\n").first { $0.hasPrefix("voluntary_ctxt_switches:") }
+        guard let count = line?.split(separator: "\t").last.flatMap({ Int($0) }) else {
+            throw SupportError("no wake-ups in \(text)")
+        }
+        return count
     }
 
     private func expectUntouched(_ when: String) throws {
