@@ -502,6 +502,17 @@ public struct Decider: Sendable {
             streams: silenced.min { $0.since < $1.since }, player: pausedPlayer(of: id))
     }
 
+    /// The streams at the server, in its order, with their sessions.
+    public var streams: [ListedStream] {
+        let owners = enforcement.owners(facts)
+        return seen.streams.map { facts in
+            let sessions = owners[facts.stream.id] ?? []
+            return ListedStream(
+                facts.stream, program: facts.program?.name ?? facts.stream.applicationName, sessions: sessions,
+                reason: sessions.isEmpty ? enforcement.unadopted(facts) : nil)
+        }
+    }
+
     /// Lets a replay start here.
     public mutating func keepStart() { history.keep(arbiter) }
 }

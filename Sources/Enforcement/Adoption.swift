@@ -21,20 +21,35 @@ struct Adoption {
         self.isQuietAlarm = isQuietAlarm
     }
 
+    /// How a stream is adopted, or why it is not.
+    enum Verdict: Hashable {
+        case adopted(AdoptedProgram)
+        case not(Unadopted)
+    }
+
     /// Nil if it is not adopted.
     func adopted(_ facts: StreamFacts) -> AdoptedProgram? {
-        guard let program = facts.program else { return nil }
-        if let call = call(program.key), isPart(facts.stream, of: call, program) {
-            return AdoptedProgram(program: program.key, role: Adoption.guessedCall, isGuess: true)
-        }
-        return role(of: facts).map { role in
-            let isAlarm = facts.stream.isAlarm && role.sessionClass == .alert
-            return AdoptedProgram(program: isAlarm ? Program.alarm : program.key, role: role)
+        switch verdict(on: facts) {
+        case .adopted(let program): program
+        case .not: nil
         }
     }
 
-    private func role(of facts: StreamFacts) -> Settings.Role? {
-        guard let program = facts.program, let ground = ground(for: program) else { return nil }
+    func verdict(on facts: StreamFacts) -> Verdict {
+        guard let program = facts.program else { return .not(.own) }
+        if let call = call(program.key), isPart(facts.stream, of: call, program) {
+            return .adopted(AdoptedProgram(program: program.key, role: Adoption.guessedCall, isGuess: true))
+        }
+        if let reason = exclusion(of: program) { return .not(reason) }
+        if let role = role(of: facts, program) {
+            let isAlarm = facts.stream.isAlarm && role.sessionClass == .alert
+            return .adopted(AdoptedProgram(program: isAlarm ? Program.alarm : program.key, role: role))
+        }
+        return .not(program.isServer ? .server : facts.stream.isPeakMeter ? .meter : .recording)
+    }
+
+    private func role(of facts: StreamFacts, _ program: Program) -> Settings.Role? {
+        guard let ground = ground(for: program) else { return nil }
         let label = labelled(facts.stream)
         let callRole = labelledCall(program.key)
         // Streams of the server itself and recordings are adopted only as calls.
@@ -170,11 +185,21 @@ struct Adoption {
         }
     }
 
+    /// Why no stream of the program is adopted; nil: the settings allow it.
+    private func exclusion(of program: Program) -> Unadopted? {
+        if settings.adoption.never.contains(where: program.names.contains) { return .never }
+        if isAlways(program) { return nil }
+        if program.isScreenReader { return .screenReader }
+        return settings.adoption.streams == .off ? .off : nil
+    }
+
+    private func isAlways(_ program: Program) -> Bool {
+        settings.adoption.always.contains(where: program.names.contains)
+    }
+
     private func ground(for program: Program) -> Ground? {
-        if settings.adoption.never.contains(where: program.names.contains) { return nil }
-        if settings.adoption.always.contains(where: program.names.contains) { return .named }
-        if program.isScreenReader { return nil }
-        return settings.adoption.streams == .off ? nil : .everybody(settings.adoption.streams)
+        if exclusion(of: program) != nil { return nil }
+        return isAlways(program) ? .named : .everybody(settings.adoption.streams)
     }
 
     /// With `streams = calls`, adopted apps mix: only calls and alerts interrupt them.

@@ -192,6 +192,15 @@ public struct Enforcement: Sendable {
         return reason + "; it played before the current call or alert began, and is silent until that ends"
     }
 
+    /// Why a stream that belongs to no session gets none.
+    public func unadopted(_ stream: StreamFacts) -> Unadopted {
+        switch adoption(by: settings).verdict(on: stream) {
+        case .not(let reason): reason
+        case .adopted where stream.stream.isCorked: .paused
+        case .adopted(let program): refused[program] == nil ? .soon : .refused
+        }
+    }
+
     // MARK: Adopted sessions
 
     /// The next changes of adopted sessions. Call again with new facts afterwards, until there are none.

@@ -135,6 +135,8 @@ public struct AudioSnapshot: Sendable, Hashable {
     public var route = Route.none
     /// In the server's order: oldest first, playing streams before recording ones.
     public var streams: [AudioStream] = []
+    /// Playing streams that the server is still creating; they are not in ``streams``.
+    public var unplaced: [AudioStream] = []
     /// The route's input is muted at the server; false if there is none.
     public var isInputMuted = false
     /// The route's output was unplugged while ``AudioBackend/guardsOutput``, so its sound is held.

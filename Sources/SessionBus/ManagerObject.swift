@@ -85,6 +85,9 @@ public final class ManagerObject {
                 .init("ListSessions", "") { object, call in
                     call.reply([.array(of: "a{sv}", object.service.sessionIDs.compactMap(object.listed))])
                 },
+                .init("ListStreams", "") { object, call in
+                    call.reply([.array(of: "a{sv}", object.service.listedStreams)])
+                },
                 .init("SetSilentMode", "b") { object, call in
                     let on = call.arguments[0].boolValue == true
                     object.change(call) { () throws(SessionError) in

@@ -21,6 +21,8 @@ public protocol SessionService: AnyObject {
     func exportHistory() -> String
     /// Each an a{sv}.
     func explain(_ id: SessionID) throws(SessionError) -> [Value]
+    /// The streams at the sound server, each an a{sv}.
+    var listedStreams: [Value] { get }
     var manager: ManagerDescription { get }
 
     // Session: after `authorize`, for the owner only.

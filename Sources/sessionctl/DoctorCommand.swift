@@ -50,6 +50,8 @@ private final class Examination {
     /// The Manager's properties; empty if the service does not run or does not answer.
     private var service: [String: Value] = [:]
     private var settings = Settings()
+    /// What this program sees at the sound server; nil: it cannot read it.
+    private var streams: [AudioStream.ID: String]?
 
     init(isSystem: Bool) {
         self.isSystem = isSystem
@@ -62,11 +64,13 @@ private final class Examination {
         lookAtUnit()
         lookAtSettings()
         lookAtServer()
+        lookAtStreams()
         lookAtPlugins()
         lookAtWorkers()
         lookAtCalls()
         lookAtState()
         lookAtRecordingFolder()
+        lookAtProcessor()
     }
 
     // MARK: The bus and the service
@@ -311,7 +315,73 @@ private final class Examination {
         } else {
             diagnosis.add("recordings", .ok, "from \(Wording.list(server.inputs))")
         }
+        if let (label, better) = server.monitor {
+            diagnosis.add(
+                "default input", .warning, "\(label) records what an output plays, not a microphone",
+                remedy: "pactl set-default-source \(better)")
+        }
+        streams = server.streams
         tellNeighbours(server.policies)
+    }
+
+    // MARK: What plays and records
+
+    /// What the service knows of the streams, and what it does not.
+    private func lookAtStreams() {
+        let answer = ask(BusName.service, ObjectPath.root, BusName.manager, "ListStreams", [])
+        guard service["ServerConnected"]?.boolValue == true, let list = (try? answer.get())?.first?.arrayValue else {
+            return
+        }
+        let known = list.compactMap(StreamInfo.init)
+        let strangers = known.filter(\.isStranger)
+        for stream in strangers {
+            diagnosis.add("streams", stream.isSurprise ? .warning : .ok, stream.sentence)
+        }
+        let ids = Set(known.map { AudioStream.ID($0.isPlayback ? .playback : .record, $0.number) })
+        var unseen = (streams ?? [:]).filter { !ids.contains($0.key) }
+        // It may have ended meanwhile.
+        if !unseen.isEmpty, case .found(let now) = ServerProbe.look(on: loop, patience: Self.patience) {
+            unseen = unseen.filter { now.streams[$0.key] != nil }
+        }
+        for (id, name) in unseen.sorted(by: { $0.key.number < $1.key.number }) {
+            let does = id.direction == .playback ? "plays" : "records"
+            diagnosis.add(
+                "streams", .warning,
+                "\(name.isEmpty ? "a program" : name) \(does), and sessiond does not see it", remedy: restartCommand)
+        }
+        if strangers.isEmpty, unseen.isEmpty { diagnosis.add("streams", .ok, "all that plays has a session") }
+    }
+
+    /// A service that works all the time, although nothing happens, is caught in a loop.
+    private func lookAtProcessor() {
+        guard !service.isEmpty, let process, let before = ticks(of: process) else { return }
+        _ = loop.iterate(timeout: Self.watching) { false }
+        guard let after = ticks(of: process) else { return }
+        let share = Double(after - before) / Double(sysconf(Int32(_SC_CLK_TCK))) / Self.watching
+        let text = "sessiond used \(Int((100 * share).rounded())) % of a processor for a second"
+        if share >= Self.muchWork {
+            diagnosis.add(
+                "processor", .warning, text + ", in which this command asked it nothing", remedy: restartCommand)
+        } else {
+            diagnosis.add("processor", .ok, "sessiond does not use it while nothing happens")
+        }
+    }
+
+    /// Seconds.
+    private static let watching = 1.0
+    private static let muchWork = 0.05
+
+    /// The time that a process has used, in the kernel's ticks.
+    private func ticks(of process: UInt32) -> UInt64? {
+        guard let file = fopen("/proc/\(process)/stat", "r") else { return nil }
+        defer { fclose(file) }
+        var buffer = [CChar](repeating: 0, count: 1_024)
+        guard fgets(&buffer, Int32(buffer.count), file) != nil else { return nil }
+        // The name of the program, in parentheses, may contain anything.
+        let text = String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let fields = text.split(separator: ")").last?.split(separator: " ") ?? []
+        guard fields.count > 12, let user = UInt64(fields[11]), let system = UInt64(fields[12]) else { return nil }
+        return user + system
     }
 
     /// `policies`: the policies that this program found; nil if it cannot read the server, so only the service knows

@@ -7,7 +7,8 @@ import SessionBus
 /// `sessionctl explain`.
 struct ExplainCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "explain", abstract: "Explain why a session is in its state, back to the first cause.")
+        commandName: "explain",
+        abstract: "Explain why a session is in its state, back to the first cause; or why a program has no session.")
 
     @Argument(
         help: "A session by its number or path, or all sessions of a program by (part of) its name or its process id.",
@@ -18,7 +19,10 @@ struct ExplainCommand: ParsableCommand {
 
     func run() throws {
         let service = try Service(bus)
-        for chosen in try service.sessions().all(by: session) { try explain(chosen, service) }
+        let sessions = try service.sessions()
+        let strangers = try sessions.contains { $0.isNamed(session) } ? [] : service.streams().strangers(named: session)
+        if !strangers.isEmpty { return tell(strangers) }
+        for chosen in try sessions.all(by: session) { try explain(chosen, service) }
     }
 
     private func explain(_ chosen: SessionInfo, _ service: Service) throws {
@@ -41,6 +45,22 @@ struct ExplainCommand: ParsableCommand {
             ])
         }
         Output.write(table)
+    }
+
+    /// Why a program that plays or records has no session.
+    private func tell(_ strangers: [StreamInfo]) {
+        let name = strangers[0].program
+        if output.json {
+            return Output.line(
+                JSON.object(
+                    .explain,
+                    [
+                        ("path", .objectPath(ObjectPath.none)), ("Name", .string(name)),
+                        ("causes", .array(of: "a{sv}", [])), ("Streams", .array(of: "a{sv}", strangers.map(\.raw))),
+                    ]))
+        }
+        Output.line(Terminal.standard.styled(name.escaped, .strong))
+        for stream in strangers { Output.line("  " + stream.remark.escaped) }
     }
 
     /// A cause as a sentence, with its times.

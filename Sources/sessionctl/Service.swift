@@ -51,6 +51,10 @@ final class Service {
         (try ask("ListSessions").first?.arrayValue ?? []).compactMap(SessionInfo.init)
     }
 
+    func streams() throws -> [StreamInfo] {
+        (try ask("ListStreams").first?.arrayValue ?? []).compactMap(StreamInfo.init)
+    }
+
     /// Runs the loop until the completion of `body` is called.
     func wait<Success>(_ body: (@escaping (Result<Success, Failure>) -> Void) -> Void) throws -> Success {
         var outcome: Result<Success, Failure>?

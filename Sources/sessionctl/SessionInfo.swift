@@ -48,6 +48,12 @@ struct SessionInfo {
     /// Whether it ducks others while it is active.
     var isDucker: Bool { options.contains("duck-others") }
 
+    /// Whether that text can mean this session.
+    func isNamed(_ text: String) -> Bool {
+        path == text || String(number) == text || String(processID) == text
+            || name.lowercased().includes(text.lowercased())
+    }
+
     private func string(_ property: String) -> String { properties[property]?.stringValue ?? "" }
 }
 

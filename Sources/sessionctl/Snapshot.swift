@@ -14,6 +14,8 @@ struct Snapshot {
     let explanations: [String: [[String: Value]]]
     /// Nil if the daemon has no Plugins interface.
     let plugins: [Value]?
+    /// Nil if the daemon does not list them.
+    let streams: [StreamInfo]?
     /// When it was read, on the daemon's clock, in microseconds.
     let time: UInt64
 
@@ -22,7 +24,7 @@ struct Snapshot {
     subscript(_ property: String) -> Value? { properties[property] }
 
     private init(
-        manager: Value, sessions: [SessionInfo], history: Value?, plugins: Value?,
+        manager: Value, sessions: [SessionInfo], history: Value?, plugins: Value?, streams: Value?,
         explanations: [String: [[String: Value]]]
     ) {
         self.manager = manager
@@ -31,6 +33,7 @@ struct Snapshot {
         self.explanations = explanations
         decisions = (history?.arrayValue ?? []).compactMap(PastDecision.init)
         self.plugins = plugins?.arrayValue
+        self.streams = streams?.arrayValue?.compactMap(StreamInfo.init)
         time = MonotonicClock.now()
     }
 
@@ -41,14 +44,14 @@ struct Snapshot {
     static func read(
         _ service: Service, isExplained: Bool, _ reply: @escaping (Result<Snapshot, Failure>) -> Void
     ) {
-        var answers: [Result<[Value], Failure>?] = [nil, nil, nil, nil]
+        var answers: [Result<[Value], Failure>?] = [nil, nil, nil, nil, nil]
         func collect(_ index: Int) -> (Result<[Value], Failure>) -> Void {
             { answer in
                 answers[index] = answer
                 let all = answers.compactMap { $0 }
                 guard all.count == answers.count else { return }
-                // Only the last one may be missing: older daemons have no plugins.
-                for case .failure(let failure) in all.dropLast() { return reply(.failure(failure)) }
+                // Only the last two may be missing: older daemons have no plugins, and list no streams.
+                for case .failure(let failure) in all.dropLast(2) { return reply(.failure(failure)) }
                 let values = all.map { try? $0.get().first }
                 let sessions = (values[1]?.arrayValue ?? []).compactMap(SessionInfo.init)
                 explain(isExplained ? sessions : [], service) { explanations in
@@ -56,7 +59,7 @@ struct Snapshot {
                         .success(
                             Snapshot(
                                 manager: values[0] ?? .properties([]), sessions: sessions, history: values[2],
-                                plugins: values[3], explanations: explanations)))
+                                plugins: values[3], streams: values[4], explanations: explanations)))
                 }
             }
         }
@@ -65,6 +68,7 @@ struct Snapshot {
         service.call("ListSessions", [], collect(1))
         service.call("History", [.uint32(historyLength)], collect(2))
         service.call("List", [], interface: BusName.plugins, collect(3))
+        service.call("ListStreams", [], collect(4))
     }
 
     /// The limit of explained sessions, because a user cannot read more on a screen.
@@ -96,10 +100,11 @@ struct Snapshot {
 
     func name(of path: String) -> String { Names(self)[path] }
 
-    /// One object: the Manager's properties, with the sessions and plugins.
+    /// One object: the Manager's properties, with the sessions, streams and plugins.
     var json: String {
         var members = (manager.dictionaryValue ?? []).map { ($0.key.stringValue ?? "", $0.value) }
         members.append(("Sessions", .array(of: "a{sv}", sessions.map(\.raw))))
+        members.append(("Streams", .array(of: "a{sv}", (streams ?? []).map(\.raw))))
         members.append(("Plugins", .array(of: "a{sv}", plugins ?? [])))
         return JSON.object(.status, members)
     }

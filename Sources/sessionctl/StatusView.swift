@@ -21,7 +21,8 @@ struct StatusView {
     /// The lines of the view. If they are more than `rows`, inactive sessions are left out.
     func lines(width: Int?, rows: Int?) -> [String] {
         let top = header.lines(on: terminal, width: width)
-        let bottom = plugins.map { $0.lines(on: terminal, width: width) } ?? []
+        let below = [strangers, plugins].compactMap { $0 }.map { $0.lines(on: terminal, width: width) }
+        let bottom = Array(below.joined(separator: [""]))
         var shown = sorted
         while true {
             let middle = table(shown).lines(on: terminal, width: width)
@@ -98,6 +99,20 @@ struct StatusView {
     }
 
     private func age(_ time: UInt64) -> String { Wording.age(time, now) }
+
+    /// What plays or records without a session.
+    private var strangers: Table? {
+        let streams = (snapshot.streams ?? []).filter(\.isStranger)
+        guard !streams.isEmpty else { return nil }
+        var table = Table()
+        for (index, stream) in streams.enumerated() {
+            table.add([
+                title(index == 0 ? "No session" : ""), Table.Cell(stream.program.escaped),
+                Table.Cell(stream.remark.escaped, stream.isSurprise ? .warning : .dim),
+            ])
+        }
+        return table
+    }
 
     private var plugins: Table? {
         guard let plugins = snapshot.plugins, !plugins.isEmpty else { return nil }

@@ -1,5 +1,6 @@
 import DBus
 import Decider
+import Enforcement
 import EventLoop
 import PluginAPI
 import Processes
@@ -192,6 +193,13 @@ extension Daemon: SessionService {
     func explain(_ id: SessionID) throws(SessionError) -> [Value] {
         _ = try record(of: id)
         return decider.explain(id, at: Instant(microseconds: MonotonicClock.now())).map { Value($0) }
+    }
+
+    var listedStreams: [Value] {
+        let unplaced = (audio?.snapshot.unplaced ?? []).map {
+            ListedStream($0, program: $0.applicationName, reason: .unplaced)
+        }
+        return (decider.streams + unplaced).map { Value($0) }
     }
 
     func exportHistory() -> String {

@@ -1,10 +1,12 @@
 import DBus
+import Decider
+import Enforcement
 import PluginAPI
 import Scenario
 import SessionBus
 import SessionManager
 
-// The form of a decision on the bus: History, and Explain.
+// The form of a decision on the bus: History, and Explain; and of a stream: ListStreams.
 
 extension Value {
     init(_ entry: History.Entry) {
@@ -45,6 +47,22 @@ extension Value {
         if let error = explanation.error {
             fields.append(("error", .string(BusName.errorPrefix + error.code.rawValue)))
             fields.append(("message", .string(error.message)))
+        }
+        self = .properties(fields)
+    }
+
+    init(_ listed: ListedStream) {
+        let stream = listed.stream
+        var fields: [(String, Value)] = [
+            ("direction", .string(stream.direction == .playback ? "playback" : "record")),
+            ("number", .uint32(stream.id.number)), ("program", .string(listed.program.prefix(bytes: 255))),
+            ("process", .uint32(stream.processID ?? 0)), ("role", .string(stream.role?.prefix(bytes: 255) ?? "")),
+            ("device", .string(stream.deviceName.prefix(bytes: 255))), ("running", .bool(!stream.isCorked)),
+            ("sessions", .objectPaths(listed.sessions.map(ObjectPath.session))),
+        ]
+        if let reason = listed.reason {
+            fields.append(("reason", .string(reason.rawValue)))
+            fields.append(("text", .string(reason.text(program: listed.program.prefix(bytes: 255)))))
         }
         self = .properties(fields)
     }

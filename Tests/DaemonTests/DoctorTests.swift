@@ -102,6 +102,39 @@ import Testing
         let plugins = try diagnosis.one("plugins")
         #expect(plugins.status == "ok" && plugins.text.contains("org.sessiond1.recorder"))
         #expect(diagnosis.of("state").map(\.status) == ["ok", "ok"])
+        #expect(try diagnosis.one("streams").text == "all that plays has a session")
+        #expect(try diagnosis.one("processor").text.contains("sessiond"))
+    }
+
+    @Test(arguments: ServerKind.allCases) func programWithoutASession_isReportedWithTheReason(_ kind: ServerKind) throws
+    {
+        let pulse = try kind.server()
+        let stage = try SessionctlStage(pulse: pulse, settings: "[adoption]\nnever = Quiet\n")
+        #expect(stage.daemon.waitForServer())
+        let program = try Tone.program(pulse, hertz: 440, name: "Quiet")
+        let environment = try Self.environment(of: stage.daemon.bus, pulse)
+        #expect(
+            try eventually {
+                try Self.examine(environment).of("streams").map(\.text)
+                    == ["Quiet plays and is not known to sessiond, because Quiet is listed in [adoption] never"]
+            })
+        withExtendedLifetime(program) {}
+    }
+
+    /// Every recording is then that of the music.
+    @Test(arguments: ServerKind.allCases) func defaultInputThatIsAMonitor_isAWarning(_ kind: ServerKind) throws {
+        let pulse = try kind.server(modules: [
+            kind == .pulseAudio
+                ? "module-remap-source source_name=desk source_properties=device.form_factor=microphone "
+                    + "master=speaker.monitor"
+                : "module-null-sink media.class=Audio/Source/Virtual sink_name=desk channel_map=mono"
+        ])
+        let environment = try Self.environment(of: try PrivateBus(), pulse)
+        try pulse.setDefaultSource("desk")
+        #expect(try Self.examine(environment).of("default input").isEmpty)
+        try pulse.setDefaultSource("speaker.monitor")
+        let input = try Self.examine(environment).one("default input")
+        #expect(input.status == "warning" && input.remedy == "pactl set-default-source desk", "\(input)")
     }
 
     @Test func nothingIsThere_isReportedWithoutWaiting() throws {

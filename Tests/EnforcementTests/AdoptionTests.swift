@@ -40,6 +40,42 @@ import Testing
         }
     }
 
+    @Test func streamWithoutASession_hasAReason() throws {
+        func reason(
+            _ direction: AudioStream.Direction = .playback, role: String? = nil, isMeter: Bool = false,
+            isCorked: Bool = false, program: Program? = Program(key: .process(70), name: "p70", names: ["p70"]),
+            _ edit: (inout Settings.Adoption) -> Void = { _ in }
+        ) -> Unadopted {
+            var settings = Settings()
+            edit(&settings.adoption)
+            var stream = AudioStream(
+                id: AudioStream.ID(direction, 1), processID: 70, isPeakMeter: isMeter, role: role, portUID: "port")
+            stream.isCorked = isCorked
+            let facts = StreamFacts(stream: stream, ancestry: [70], sandbox: nil, program: program)
+            return Enforcement(settings).unadopted(facts)
+        }
+        let reader = Program(key: .process(70), name: "espeak-ng", names: ["espeak-ng"])
+        #expect(reason(program: nil) == .own)
+        #expect(reason(program: .server) == .server)
+        #expect(reason(.record) == .recording && reason(.record, isMeter: true) == .meter)
+        #expect(reason { $0.never = ["p70"] } == .never)
+        #expect(reason { ($0.never, $0.always) = (["p70"], ["p70"]) } == .never)
+        #expect(reason(program: reader) == .screenReader)
+        #expect(reason(program: reader) { $0.always = ["espeak-ng"] } == .soon)
+        #expect(reason { $0.streams = .off } == .off)
+        #expect(reason { ($0.streams, $0.always) = (.off, ["p70"]) } == .soon)
+        #expect(reason(isCorked: true) == .paused && reason() == .soon)
+        for reason in Unadopted.allCases { #expect(!reason.text(program: "p70").isEmpty) }
+    }
+
+    /// The rules have refused its session, for example because there are too many.
+    @Test func streamWhoseSessionIsRefused_hasThatReason() throws {
+        var stage = Stage()
+        stage.streams = [EnforcementTests.stream(1, of: 70)]
+        #expect(stage.enforcement.steps(stage.facts, at: 0).count == 1)
+        #expect(stage.enforcement.unadopted(stage.facts.streams[0]) == .refused)
+    }
+
     /// A program that exits leaves the bus first: its streams must not be adopted for the last milliseconds.
     @Test func streamOfAClosedSession_isAdoptedAfterADelay() throws {
         var stage = Stage()

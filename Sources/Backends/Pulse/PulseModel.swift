@@ -11,8 +11,8 @@ struct PulseModel {
     var sources: [UInt32: PulseDevice] = [:]
     var cards: [UInt32: PulseCard] = [:]
     var playing: [UInt32: PulseStream] = [:]
-    /// New streams whose volume is not known yet, and since when they are shown.
-    var unfinished: [UInt32: UInt64] = [:]
+    /// New streams whose device or volume is not known yet, and since when they are shown so.
+    var unfinished: [UInt32: (stream: PulseStream, since: UInt64)] = [:]
     var recording: [UInt32: PulseStream] = [:]
     /// On PipeWire, by index: at first all of them, then those of streams.
     var clients: [UInt32: PulseClient] = [:]
@@ -75,10 +75,14 @@ struct PulseModel {
     ///   completion (``RepeatedReads``).
     mutating func add(playing stream: PulseStream, now: UInt64) -> Bool {
         if isPipeWire, playing[stream.index] == nil {
-            if stream.device == noIndex { return false }
-            let since = unfinished[stream.index] ?? now
+            if stream.device == noIndex {
+                unfinished[stream.index] = (stream, now)
+                return false
+            }
+            let before = unfinished[stream.index].flatMap { $0.stream.device == noIndex ? nil : $0.since }
+            let since = before ?? now
             if !stream.volume.isEmpty, stream.volume.allSatisfy({ $0 == 0 }), now &- since < PulseModel.creationTime {
-                unfinished[stream.index] = since
+                unfinished[stream.index] = (stream, since)
                 return false
             }
         }
@@ -253,6 +257,8 @@ struct PulseModel {
                 $0.index < $1.index
             }
             .map { describe($0, .record, on: sources[$0.device], now) }
+        result.unplaced = unfinished.values.map(\.stream).sorted { $0.index < $1.index }
+            .map { describe($0, .playback, on: sinks[$0.device], now) }
         result.isInputMuted = input?.active != nil && input?.isMuted == true
         result.outputVolume = output.map { $0.isMuted ? 0 : $0.volume } ?? 1
         // PipeWire reports it for streams only.
@@ -297,7 +303,8 @@ struct PulseModel {
     /// Removes clients whose streams have gone. No index is used twice.
     mutating func forgetClients() {
         guard !clients.isEmpty else { return }
-        let needed = Set((playing.values.map(\.client) + recording.values.map(\.client)))
+        let new = unfinished.values.map(\.stream)
+        let needed = Set([Array(playing.values), Array(recording.values), new].joined().map(\.client))
         clients = clients.filter { needed.contains($0.key) }
     }
 }

@@ -76,6 +76,8 @@ struct PulseStream {
         if module != noIndex, module == filter.module { return true }
         return linkGroup != nil && linkGroup == filter.properties["node.link-group"]
     }
+    /// The program's name, else the stream's title; empty if neither is known.
+    var label: String { properties["application.name"] ?? properties["media.name"] ?? "" }
 
     /// The channels, under the name by which it is remembered; nil: it is not.
     var memory: StreamMemory? {

@@ -22,6 +22,11 @@ public struct ServerProbe: Sendable {
     public internal(set) var outputs: [String] = []
     /// The inputs, without the monitors of outputs.
     public internal(set) var inputs: [String] = []
+    /// The default input, if it records what an output plays, and a real input instead, by name; nil: it is a real one,
+    /// or there is no real one.
+    public internal(set) var monitor: (label: String, better: String)?
+    /// What plays or records, with the names that the streams give themselves.
+    public internal(set) var streams: [AudioStream.ID: String] = [:]
 
     /// Runs the loop until the server has answered, at most `patience` seconds for each answer.
     ///
@@ -49,6 +54,10 @@ public struct ServerProbe: Sendable {
                 }, end: { _ in })
             connection.readModules(nil, item: { model.add($0) }, end: { _ in })
             connection.readClients(nil, item: { model.add($0) }, end: { _ in })
+            connection.readPlaying(
+                nil, item: { probe.add(PulseStream($0), .playback) }, end: { _ in })
+            connection.readRecording(
+                nil, item: { probe.add(PulseStream($0), .record) }, end: { _ in })
             connection.readSinks(nil, item: { model.sinks[$0.index] = PulseDevice($0) }, end: { _ in })
             connection.readSources(
                 nil, item: { model.sources[$0.index] = PulseDevice($0) },
@@ -58,6 +67,8 @@ public struct ServerProbe: Sendable {
                     probe.policies = snapshot.policies
                     probe.outputs = snapshot.availableOutputs.map(\.name)
                     probe.inputs = snapshot.availableInputs.map(\.name)
+                    let real = model.sources.values.filter { !$0.available.isEmpty }.map(\.name).min()
+                    if let input = model.input, input.isNoPort, let real { probe.monitor = (input.label, real) }
                     outcome = .found(probe)
                 })
         }
@@ -65,5 +76,9 @@ public struct ServerProbe: Sendable {
         // A server that accepts the connection but never greets also counts as silent.
         let hasEnded = loop.iterate(timeout: 3 * patience) { outcome != nil }
         return hasEnded ? outcome ?? .silent : .silent
+    }
+    private mutating func add(_ stream: PulseStream, _ direction: AudioStream.Direction) {
+        guard stream.client != noIndex, !stream.isCorked, !stream.isPeakMeter else { return }
+        streams[AudioStream.ID(direction, stream.index)] = stream.label
     }
 }
