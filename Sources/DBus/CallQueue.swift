@@ -60,6 +60,8 @@ struct CallQueue<Call> {
         /// The method of its next call.
         var method: String? { first < calls.count ? calls[first].method : nil }
 
+        var rest: [Call] { calls[first...].map(\.call) }
+
         func append(_ call: Call, _ method: String) { calls.append((call, method)) }
 
         func next() -> Call? {
@@ -208,10 +210,14 @@ struct CallQueue<Call> {
     }
 
     /// Forgets the waiting calls of a peer that is gone.
-    mutating func forget(_ sender: String) {
-        guard let line = waiting.removeValue(forKey: sender) else { return }
+    mutating func forget(_ sender: String) { _ = take(sender) }
+
+    /// Removes the waiting calls of that peer.
+    mutating func take(_ sender: String) -> [Call] {
+        guard let line = waiting.removeValue(forKey: sender) else { return [] }
         count -= line.count
         leave(line)
+        return line.rest
     }
 
     /// Starts a new turn: everything sent so far has been read.

@@ -83,10 +83,10 @@ public final class Connection {
     let address: BusAddress
     private var callerUsers = CallerUsers()
     private var callerCheck: CallerCheck?
-    private var answers = AnswerBudget()
+    let answers = UnreadAnswers()
     /// While there is a crowd: the size of the socket's buffer before.
     private var ampleBuffer: Int32?
-    /// Of peers with several waiting calls, or many unread answers.
+    /// Of peers with several waiting calls, or with many unread answers.
     private var departures: [String: Subscription] = [:]
     /// Wakes the loop for messages that are read but not handled. A timer instead of deferred work, because the loop
     /// does not check file descriptors while work is deferred.
@@ -105,6 +105,7 @@ public final class Connection {
         objects.connection = self
         matches.connection = self
         names.connection = self
+        answers.connection = self
         backlog = Timer(on: loop) { [weak self] in self?.dispatch() }
         dbus_connection_set_max_received_size(raw, Self.receivedLimit)
         dbus_connection_set_max_received_unix_fds(raw, Self.receivedDescriptors)
@@ -171,6 +172,7 @@ public final class Connection {
         writable = nil
         departures.removeAll()
         calls.removeAll()
+        answers.removeAll()
         dbus_connection_close(raw)
     }
 
@@ -194,10 +196,9 @@ public final class Connection {
 
     func send(_ answer: Message, answering call: CallHeader) {
         guard transmit(answer) != nil, let caller = call.sender else { return }
-        answers.add(outbox.lastSize, to: caller)
-        calls.learn(outbox.lastSize, of: call.member)
-        if answers.asks(caller) { askWhatWaits(for: caller) }
-        if answers.remembers(caller) { watchDeparture(of: caller) }
+        let size = outbox.lastSize
+        calls.learn(size, of: call.member)
+        answers.add(size, to: caller)
     }
 
     /// Makes the socket's buffer small while there is a crowd, and large again when no call waits.
@@ -214,13 +215,13 @@ public final class Connection {
     }
 
     /// When the peer leaves the bus, drops its waiting calls and stops counting its answers.
-    private func watchDeparture(of peer: String) {
+    func watchDeparture(of peer: String) {
         guard departures[peer] == nil else { return }
         departures[peer] = names.watch(peer) { [weak self] in
             guard let self else { return }
             departures[peer] = nil
             calls.forget(peer)
-            answers.settle(peer, nil)
+            answers.forget(peer)
             countCrowd()
         }
     }
@@ -237,40 +238,6 @@ public final class Connection {
             var bytes = newValue
             setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &bytes, socklen_t(MemoryLayout<Int32>.size))
         }
-    }
-
-    /// Asks the bus how many answers wait for that peer; if the bus does not report that, asks the peer itself,
-    /// whose answer shows that it has read what was sent before.
-    private func askWhatWaits(for peer: String) {
-        ask(StandardName.bus, StandardName.busPath, "org.freedesktop.DBus.Debug.Stats", "GetConnectionStats", [peer]) {
-            [weak self] answer in
-            if case .success(let values) = answer,
-                let waiting = values.first?.asProperties?["OutgoingBytes"]?.uint32Value
-            {
-                self?.answers.settle(peer, Int(waiting))
-            } else {
-                self?.ask(peer, "/", StandardName.peer, "Ping", []) { answer in
-                    var isThere = true
-                    if case .failure(let failure) = answer {
-                        isThere = ![Failure.Name.nameHasNoOwner, Failure.Name.serviceUnknown, Failure.Name.noReply]
-                            .contains(failure.name)
-                    }
-                    self?.answers.settle(peer, isThere ? 0 : nil)
-                }
-            }
-        }
-    }
-
-    private func ask(
-        _ name: String, _ path: String, _ interface: String, _ member: String, _ texts: [String],
-        _ reply: @escaping (Result<[Value], Failure>) -> Void
-    ) {
-        guard
-            let message = try? Message.methodCall(destination: name, path: path, interface: interface, member: member)
-        else { return }
-        message.autoStart = false
-        message.append(texts.map { .string($0) })
-        call(message, timeout: .infinity, reply)
     }
 
     /// Its serial; nil if it was not sent.
@@ -453,7 +420,11 @@ public final class Connection {
                 return
             }
             // Those before it may have been answered since it was received.
-            if mayBeAnswered(call) { objects.handle(call, on: self) }
+            if let caller = call.sender, answers.holds(caller) {
+                answers.hold([call] + calls.take(caller), of: caller)
+            } else {
+                objects.handle(call, on: self)
+            }
             if isBusy { return }
         }
     }
@@ -463,11 +434,13 @@ public final class Connection {
         return poll(&incoming, 1, 0) > 0
     }
 
-    private func receive(call: Message) {
+    func receive(call: Message) {
         if let overheard { return overheard(call) }
-        guard mayBeAnswered(call) else { return }
+        if let caller = call.sender, answers.holds(caller) {
+            return answers.hold(calls.take(caller) + [call], of: caller)
+        }
         // No method here takes file descriptors, and a waiting call would keep them open.
-        if call.hasFileDescriptors { return refuse(call, .invalidArgs("File descriptors are not accepted; send none")) }
+        if call.hasFileDescriptors { return refuse(call, .noDescriptors) }
         guard callerCheck?.admits(call, on: self) ?? true else {
             return refuse(call, .accessDenied("only the user of this program and root may call it"))
         }
@@ -476,26 +449,16 @@ public final class Connection {
         case .wait:
             if let caller = call.sender, calls.count(of: caller) == Self.several { watchDeparture(of: caller) }
             countCrowd()
-        case .refuse: turnAway(call, "Too many of your calls are waiting; read their answers")
+        case .refuse:
+            if takesRefusals {
+                refuse(call, .limitsExceeded("Too many of your calls are waiting; read their answers"))
+            }
         }
     }
 
-    /// Whether the caller reads its answers. If not, the call is refused, and with too many refusals not answered.
-    private func mayBeAnswered(_ call: Message) -> Bool {
-        guard let caller = call.sender else { return true }
-        switch answers.verdict(caller) {
-        case .answer: return true
-        case .refuse: turnAway(call, "Read the answers to your calls before you ask for more")
-        case .silence: if answers.asks(caller) { askWhatWaits(for: caller) }
-        }
-        return false
-    }
-
-    /// Refuses a call of a peer that sends too much. While the bus accepts no data, such answers would only delay those to
-    /// other users: then there is none.
-    private func turnAway(_ call: Message, _ reason: String) {
-        if outbox.isEmpty || !calls.isShared { refuse(call, .limitsExceeded(reason)) }
-    }
+    /// Whether calls of a peer that sends too much are refused with an answer. While the bus accepts no data, such answers
+    /// would only delay those to other users: then there is none.
+    var takesRefusals: Bool { outbox.isEmpty || !calls.isShared }
 
     private func refuse(_ call: Message, _ failure: Failure) { answer(CallHeader(call), failure) }
 
@@ -559,6 +522,7 @@ public final class Connection {
         writable = nil
         departures.removeAll()
         calls.removeAll()
+        answers.removeAll()
         let handler = onDisconnect
         onDisconnect = nil
         for reply in pending.removeAll() { reply(.failure(.disconnected)) }

@@ -55,6 +55,7 @@ public struct Failure: Error, Hashable, Sendable {
     }
     /// The default answer to a call with too much text.
     static let longText = limitsExceeded("A text of a call has at most 64 KiB, and all of them 4 MiB")
+    static let noDescriptors = invalidArgs("File descriptors are not accepted; send none")
     static func accessDenied(_ message: String) -> Failure { Failure(name: Name.accessDenied, message: message) }
     /// The error of every call after the bus is gone.
     public static var disconnected: Failure {

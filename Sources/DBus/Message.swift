@@ -26,6 +26,12 @@ public final class Message {
     /// The names must be valid: they are not checked again.
     init(_ draft: Draft) { self.draft = draft }
 
+    /// From the bytes of the wire; nil if they are not a message.
+    convenience init?(_ bytes: [UInt8]) {
+        guard let raw = Self.demarshalled(bytes).result else { return nil }
+        self.init(owning: raw)
+    }
+
     deinit { if let owned { dbus_message_unref(owned) } }
 
     /// libdbus's message, created at the first use. Later changes are made there.
@@ -46,18 +52,22 @@ public final class Message {
         } catch {
             failure = failure ?? error
         }
-        let made = Failure.catching { error in
-            bytes.withUnsafeBytes { buffer in
-                dbus_message_demarshal(
-                    buffer.bindMemory(to: CChar.self).baseAddress, Int32(clamping: buffer.count), error)
-            }
-        }
+        let made = Self.demarshalled(bytes)
         guard let message = made.result else {
             failure = failure ?? made.failure ?? .noMemory
             return nil
         }
         dbus_message_set_serial(message, sentSerial)
         return message
+    }
+
+    private static func demarshalled(_ bytes: [UInt8]) -> (result: OpaquePointer?, failure: Failure?) {
+        Failure.catching { error in
+            bytes.withUnsafeBytes { buffer in
+                dbus_message_demarshal(
+                    buffer.bindMemory(to: CChar.self).baseAddress, Int32(clamping: buffer.count), error)
+            }
+        }
     }
 
     /// Appends the message as bytes of the wire. Returns its serial: `new` if it had none.

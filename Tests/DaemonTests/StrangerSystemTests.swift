@@ -114,15 +114,20 @@ struct StrangerSystemTests {
     @Test(.enabled(if: ServerKind.allCases.contains(.pulseAudio), "PulseAudio only: a client states its process"))
     func programNamedAsOneThatCalls_isNoCallOnTheSystemBus() throws {
         let pulse = try ServerKind.pulseAudio.server()
-        let stage = try SystemStage(settings: "[adoption]\ncall-programs = Listed\n", pulse: pulse)
+        let settings = "[adoption]\ncall-programs = Listed\n[privileges]\ncall = org.example.Phone\n"
+        let stage = try SystemStage(settings: settings, pulse: pulse)
         let root = try stage.client(as: "root")
         let path = root.create("A")
         #expect(root.ask("activate \(path)") == "ok")
-        for (name, role) in [("ZOOM VoiceEngine", nil), ("Phone", "phone"), ("Listed", nil)] {
+        // The last one states that it is the application which may.
+        for (name, label) in [
+            ("ZOOM VoiceEngine", ""), ("Phone", "media.role=phone"), ("Listed", ""),
+            ("Sandbox", "media.role=phone pipewire.access.portal.app_id=org.example.Phone"),
+            ("Snap", "media.role=phone pipewire.snap.id=org.example.Phone"),
+        ] {
             let program = try Child("setpriv", ["--reuid=nobody", "--clear-groups", "sleep", "600"])
-            let label = role.map { " media.role=\($0)" } ?? ""
             let environment = pulse.environment.merging(
-                ["PULSE_PROP": "application.process.id=\(program.processID)\(label)"]) { $1 }
+                ["PULSE_PROP": "application.process.id=\(program.processID) \(label)"]) { $1 }
             let options = ["--raw", "--client-name=\(name)"]
             let playing = try Child("pacat", ["--playback"] + options + ["/dev/zero"], environment: environment)
             let recording = try Child("parec", options + [pulse.folder.path + "/recorded"], environment: environment)
@@ -170,6 +175,30 @@ struct StrangerSystemTests {
         #expect(try Footprint(of: stage.daemon.processID).memory < 96 << 10)
         let late = try stage.client(as: "nobody")
         #expect(late.ask("list") == "ok 1", "another client of the same user is still answered")
+    }
+
+    /// More is unread than all clients may leave unread together, but not by the one that calls.
+    @Test(arguments: SystemStage.Kind.installed) func readerBesideDeafClients_losesNoCall(
+        kind: SystemStage.Kind
+    ) throws {
+        let stage = try SystemStage(on: kind)
+        let other = try stage.client(as: "daemon")
+        let session = other.create("Other")
+        for _ in 0..<300 {
+            #expect(other.ask("activate \(session)") == "ok")
+            #expect(other.ask("deactivate \(session)") == "ok")
+        }
+        let clients = try Child(
+            "/usr/bin/python3", ["-u", "-c", Self.peer + Self.besideDeaf], environment: stage.environment)
+        defer { clients.kill() }
+        #expect(clients.line { $0 == "deaf" } != nil, "\(clients.errors)")
+        #expect(try stage.daemon.waitUntilIdle())
+        for (calls, answers) in [("SetSilentMode", 1), ("History", 40), ("SetSilentMode", 2)] {
+            clients.send("\(calls) \(answers)")
+            let line = clients.line { $0.hasPrefix("\(calls) \(answers): ") }
+            #expect(line?.hasSuffix(": \(answers) answers, 0 errors") == true, "\(kind) \(clients.errors)")
+        }
+        #expect(try stage.daemon.waitUntilIdle(), "the bus is not asked for ever")
     }
 
     @Test(arguments: SystemStage.Kind.installed) func manyConnectionsOfOneUser_gainNoAdvantage(
@@ -272,6 +301,29 @@ struct StrangerSystemTests {
                 if kind == 4 and b'SilentMode' in message: break
                 before += kind == 2
         print(before)
+        """
+
+    /// One client reads a `History`; ten others call it many times and read nothing. Then the first sends several calls
+    /// at once, and reads their answers.
+    private static let besideDeaf = """
+        history = ('History', b'u', struct.pack('<I', 512))
+        reader = Peer()
+        reader.manager(*history)
+        while not reader.receive()[1:] == (2, reader.serial): pass
+        deaf = [Peer() for _ in range(10)]
+        for peer in deaf:
+            for _ in range(60): peer.manager(*history)
+        print('deaf')
+        reader.bus.settimeout(20)
+        for line in sys.stdin:
+            member, count = line.split()
+            for _ in range(int(count)):
+                reader.manager(*(history if member == 'History' else (member, b'b', struct.pack('<I', 0))))
+            kinds = []
+            while len(kinds) < int(count):
+                kind = reader.receive()[1]
+                if kind in (2, 3): kinds.append(kind)
+            print(f'{member} {count}: {kinds.count(2)} answers, {kinds.count(3)} errors')
         """
 
     /// For each number that it reads, calls `History` that many times. Never reads a reply.
