@@ -109,7 +109,7 @@ extension Daemon: SessionService {
     /// On the system bus `any` means root, the daemon's user and the group audio.
     private func admits(_ holder: Settings.Privileges.Holder, _ process: Process, _ client: Client) -> Bool {
         if bus.isSystem, holder == .anyone, !callers.isTrusted(client.credentials) { return false }
-        return holder.admits(process)
+        return holder.admits(process, isShared: bus.isSystem)
     }
 
     /// One user must not use up all sessions.

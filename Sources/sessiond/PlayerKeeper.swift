@@ -18,7 +18,7 @@ final class PlayerKeeper {
         players = MediaPlayers(daemon.connection, daemon.bus) { player in
             let process = Process(id: player.processID)
             var sandbox: String?
-            if case .application(let id) = process.confinement { sandbox = id }
+            if case .application(let id, _) = process.confinement { sandbox = id }
             return PlayerOrigin(
                 name: player.names.min() ?? "", process: player.processID, ancestry: process.ancestry, sandbox: sandbox)
         }

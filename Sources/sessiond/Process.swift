@@ -84,7 +84,7 @@ struct Process {
     /// Whether both are of one application in the same kind of sandbox.
     func isLike(_ other: Process) -> Bool {
         switch (confinement, other.confinement) {
-        case (.application(let one), .application(let two)): one == two
+        case (.application(let one, let its), .application(let two, let others)): one == two && its == others
         case (.none, _), (.application, _), (.hidden, _), (.gone, _): id == other.id
         }
     }
@@ -143,7 +143,10 @@ func resolved(_ path: String) -> String {
 
 extension Settings.Privileges.Holder {
     /// Whether the process may use the class.
-    func admits(_ process: Process) -> Bool {
+    ///
+    /// A sandbox must be proved, because it gives a right here. A file in it is a proof only if all programs belong to
+    /// one user (`isShared` is false): they could run the listed application as well.
+    func admits(_ process: Process, isShared: Bool) -> Bool {
         switch (process.confinement, self) {
         case (.hidden, _), (.gone, _): return false
         case (.none, .anyone): return true
@@ -152,7 +155,9 @@ extension Settings.Privileges.Holder {
             guard let executable = process.executable else { return false }
             return names.contains { resolved($0) == executable }
         case (.application, .anyone): return false
-        case (.application(let application), .only(let names)): return names.contains(application)
+        case (.application(let application, .label), .only(let names)): return names.contains(application)
+        case (.application(let application, .file), .only(let names)): return !isShared && names.contains(application)
+        case (.application(_, .controlGroup), .only): return false
         }
     }
 }

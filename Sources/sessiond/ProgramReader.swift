@@ -54,23 +54,20 @@ struct ProgramReader {
         for key in ["application.id", "application.process.binary"] {
             if let name = stream.properties[key] { names.insert(name) }
         }
-        guard portal == nil, let process = process(of: stream) else {
+        guard portal == nil || stream.isProcessVouched, let process = process(of: stream) else {
             let key =
                 portal.map { Program.Key.sandbox($0) }
                 ?? .name(stream.applicationName.prefix(bytes: ProgramReader.longestName))
             if let portal { names.insert(portal) }
-            let mayCall = admits(privileges.call, portal)
+            // A server passes on what clients state: that names a program, and gives it no rights.
             return StreamFacts(
                 stream: stream, ancestry: [], user: user(of: nil), sandbox: portal,
                 program: Program(
-                    key: key, name: stated, names: names, mayCall: mayCall,
-                    mayAlert: admits(privileges.alert, portal), mayBeGuessed: !isSystem || mayCall))
+                    key: key, name: stated, names: names, mayCall: false, mayAlert: false, mayBeGuessed: !isSystem))
         }
-        var sandbox: String?
-        if case .application(let id) = process.confinement {
-            sandbox = id
-            names.insert(id)
-        }
+        var sandbox = portal
+        if case .application(let id, _) = process.confinement { sandbox = id }
+        if let sandbox { names.insert(sandbox) }
         let executable = process.executable
         if let executable {
             names.insert(executable)
@@ -96,8 +93,9 @@ struct ProgramReader {
     /// group audio.
     private func admits(_ holder: Settings.Privileges.Holder, _ process: Process, of stream: AudioStream) -> Bool {
         switch holder {
-        case .only: stream.isProcessVouched && holder.admits(process)
-        case .anyone: (!isSystem || stream.isProcessVouched && process.isTrusted) && holder.admits(process)
+        case .only: stream.isProcessVouched && holder.admits(process, isShared: isSystem)
+        case .anyone:
+            (!isSystem || stream.isProcessVouched && process.isTrusted) && holder.admits(process, isShared: isSystem)
         }
     }
 
@@ -117,11 +115,6 @@ struct ProgramReader {
         }
         return process.userID == nil ? nil : process
     }
-
-    private func admits(_ holder: Settings.Privileges.Holder, _ application: String?) -> Bool {
-        guard case .only(let names) = holder, let application else { return false }
-        return names.contains(application)
-    }
 }
 
 extension String {
@@ -133,8 +126,8 @@ extension String {
 }
 
 extension AudioStream {
-    /// The id of the sandboxed application, which PipeWire has from the kernel; nil if it is not in a sandbox, or the
-    /// server does not know.
+    /// The id of the sandboxed application, as PipeWire passes it on; nil: none. A client outside of a sandbox can also
+    /// state one.
     fileprivate var sandbox: String? {
         for key in ["pipewire.access.portal.app_id", "pipewire.snap.id"] {
             if let id = properties[key], !id.isEmpty { return id }

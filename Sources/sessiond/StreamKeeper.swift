@@ -156,7 +156,7 @@ final class StreamKeeper {
             var application = member.desktopEntry
             // Another process may have the id by now, but one of another user is detected.
             let process = Process(id: member.process)
-            if process.userID == member.user, case .application(let sandbox) = process.confinement {
+            if process.userID == member.user, case .application(let sandbox, _) = process.confinement {
                 application = sandbox
             }
             daemon.update(id) { $0.application = application }

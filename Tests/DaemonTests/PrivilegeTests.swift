@@ -71,6 +71,35 @@ import Testing
         #expect(third.create("A", class: "call").hasPrefix("/org/"))
     }
 
+    /// Programs may choose the names of their control groups.
+    @Test(.enabled(if: getuid() == 0 && unifiedGroups != nil, "only root can make control groups"))
+    func controlGroupOfASnap_takesRightsAndGivesNone() throws {
+        let group = try #require(Self.unifiedGroups) + "/snap.calls.calls-\(getpid()).scope"
+        #expect(mkdir(group, 0o755) == 0)
+        for (settings, isSystem) in [("calls", false), ("calls", true), ("any", false)] {
+            let settings = "[privileges]\ncall = \(settings)\n"
+            let session = try isSystem ? nil : DaemonStage(settings: settings)
+            let system = try isSystem ? SystemStage(settings: settings) : nil
+            let found = try session?.foreigner() ?? system?.client(as: "nobody")
+            let client = try #require(found)
+            try "\(client.process.processID)".write(
+                toFile: group + "/cgroup.procs", atomically: false, encoding: .utf8)
+            #expect(client.create("A", class: "call") == Self.missing, "\(settings)")
+            #expect(client.ask("silent on") == "org.freedesktop.DBus.Error.AccessDenied")
+            #expect(client.create("A").hasPrefix("/org/"))
+        }
+        #expect(eventually { rmdir(group) == 0 })
+    }
+
+    /// Where control groups of version 2 are.
+    private static let unifiedGroups: String? = {
+        let mounts = (try? String(contentsOfFile: "/proc/self/mounts", encoding: .utf8)) ?? ""
+        let fields = mounts.split(separator: "\n").map { $0.split(separator: " ") }
+        return fields.first { $0.count > 2 && $0[2] == "cgroup2" && access(String($0[1]), W_OK) == 0 }.map {
+            String($0[1])
+        }
+    }()
+
     @Test(.enabled(if: getuid() == 0, "only root can run programs as several users"))
     func hiddenSandbox_isNotTakenForNoSandbox() throws {
         let root = try PrivateFolder()

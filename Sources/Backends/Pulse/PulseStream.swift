@@ -123,7 +123,9 @@ struct PulseStream {
         return result
     }
 
-    private static let prefixes = ["application.", "event.", "media.", "pipewire.", "module-stream-restore."]
+    /// None of `pipewire.`: a sandbox is a property of PipeWire's clients. A stream can only claim one, as can a client of
+    /// PulseAudio.
+    private static let prefixes = ["application.", "event.", "media.", "module-stream-restore."]
 }
 
 /// What libpulse's structures of sink inputs and source outputs have in common.
