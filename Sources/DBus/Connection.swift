@@ -44,7 +44,8 @@ public final class Connection {
     public var onNameLost: ((String) -> Void)?
     /// The users whose calls are answered; all others are refused with AccessDenied. Nil: all users.
     ///
-    /// For programs that act for their callers, on a bus that several users share.
+    /// For programs that act for their callers, on a bus that several users share. There a signal goes only to the
+    /// connections that have called; PropertiesChanged goes to all, and names the properties without their values.
     public var servedUsers: Set<UInt32>? {
         get { callerCheck?.users }
         set { callerCheck = newValue.map(CallerCheck.init) }
@@ -81,6 +82,9 @@ public final class Connection {
     private var dispatching = false
     private var calls = CallQueue<Message>()
     let address: BusAddress
+    /// Used only with ``servedUsers``.
+    private let callers = Listeners()
+    var listeners: Listeners? { callerCheck == nil ? nil : callers }
     private var callerUsers = CallerUsers()
     private var callerCheck: CallerCheck?
     let answers = UnreadAnswers()
@@ -106,6 +110,7 @@ public final class Connection {
         matches.connection = self
         names.connection = self
         answers.connection = self
+        callers.connection = self
         backlog = Timer(on: loop) { [weak self] in self?.dispatch() }
         dbus_connection_set_max_received_size(raw, Self.receivedLimit)
         dbus_connection_set_max_received_unix_fds(raw, Self.receivedDescriptors)
@@ -173,6 +178,7 @@ public final class Connection {
         departures.removeAll()
         calls.removeAll()
         answers.removeAll()
+        callers.removeAll()
         dbus_connection_close(raw)
     }
 
@@ -444,6 +450,7 @@ public final class Connection {
         guard callerCheck?.admits(call, on: self) ?? true else {
             return refuse(call, .accessDenied("only the user of this program and root may call it"))
         }
+        if let listeners, let caller = call.sender { listeners.add(caller) }
         switch calls.judge(call, method: call.member ?? "", from: call.sender, of: call.sender.flatMap(user)) {
         case .handle: objects.handle(call, on: self)
         case .wait:
@@ -523,6 +530,7 @@ public final class Connection {
         departures.removeAll()
         calls.removeAll()
         answers.removeAll()
+        callers.removeAll()
         let handler = onDisconnect
         onDisconnect = nil
         for reply in pending.removeAll() { reply(.failure(.disconnected)) }

@@ -125,13 +125,21 @@ public final class ObjectTable {
     // MARK: Signals
 
     /// Emits a signal to all subscribers, or to one peer only. With invalid values, nothing is sent.
+    ///
+    /// With ``Connection/servedUsers``, all subscribers are the connections that have called.
     public func emit(
         path: String, interface: String, member: String, _ arguments: [Value] = [], to destination: String? = nil
     ) {
         guard let connection, connection.isOpen,
             let signal = try? Message.signal(path: path, interface: interface, member: member)
         else { return }
-        emit(signal, arguments, to: destination, on: connection)
+        guard destination == nil, let listeners = connection.listeners else {
+            return emit(signal, arguments, to: destination, on: connection)
+        }
+        for peer in listeners.peers {
+            guard let signal = try? Message.signal(path: path, interface: interface, member: member) else { continue }
+            emit(signal, arguments, to: peer, on: connection)
+        }
     }
 
     private func emit(_ signal: Message, _ arguments: [Value], to destination: String?, on connection: Connection) {
@@ -140,7 +148,8 @@ public final class ObjectTable {
         connection.send(signal)
     }
 
-    /// Emits PropertiesChanged, without properties that are declared not to be announced.
+    /// Emits PropertiesChanged, without properties that are declared not to be announced. With
+    /// ``Connection/servedUsers``, it has no values, because every user hears it.
     ///
     /// - Parameter invalidated: properties that have changed too, but whose values are not sent to all subscribers.
     public func propertiesChanged(
@@ -155,9 +164,17 @@ public final class ObjectTable {
         {
             self.setting?.told = true
         }
-        let arguments: [Value] = [.string(interface), .properties(told), .strings(invalidated)]
+        let isOverheard = connection.listeners != nil
+        let arguments: [Value] = [
+            .string(interface), .properties(isOverheard ? [] : told),
+            .strings((isOverheard ? told.map(\.0) : []) + invalidated),
+        ]
         guard table != nil else {
-            return emit(path: path, interface: StandardName.properties, member: "PropertiesChanged", arguments)
+            guard
+                let signal = try? Message.signal(
+                    path: path, interface: StandardName.properties, member: "PropertiesChanged")
+            else { return }
+            return emit(signal, arguments, to: nil, on: connection)
         }
         // The path was validated when it was exported.
         let signal = Draft(signal: "PropertiesChanged", path: path, interface: StandardName.properties)

@@ -85,16 +85,31 @@ public enum FileURI {
         return String(decoding: unescaped(last.utf8), as: UTF8.self)
     }
 
-    /// Removes user and password before each host (RFC 3986, 3.2.1), in a URI or in a text that contains URIs.
-    package static func withoutUser(_ text: String) -> String {
+    /// A URI for others: without user and password, query and fragment (RFC 3986, 3.2.1, 3.4 and 3.5), which may be
+    /// secrets. The path of a file stays complete.
+    package static func shown(_ uri: String) -> String {
+        if let path = path(of: uri) {
+            return uri.utf8.contains { "?#".utf8.contains($0) } ? shared(path) : uri
+        }
+        let isURI = uri.prefix { $0 != ":" }.allSatisfy(isScheme) && uri.contains(":")
+        let end = uri.utf8.firstIndex { "?#".utf8.contains($0) }
+        return withoutSecrets(isURI ? String(uri[..<(end ?? uri.endIndex)]) : uri)
+    }
+
+    /// The same for every URI with a host in a text.
+    package static func withoutSecrets(_ text: String) -> String {
         let bytes = Array(text.utf8)
         var shown: [UInt8] = []
         var rest = bytes[...]
         while let byte = rest.popFirst() {
             shown.append(byte)
             guard byte == UInt8(ascii: "/"), shown.suffix(3).elementsEqual("://".utf8) else { continue }
-            let authority = rest.prefix { $0 > 0x20 && !"/?#'\"".utf8.contains($0) }
-            if let at = authority.lastIndex(of: UInt8(ascii: "@")) { rest = rest[(at + 1)...] }
+            let uri = rest.prefix { $0 > 0x20 && !"'\"<>".utf8.contains($0) }
+            rest = rest[uri.endIndex...]
+            let known = uri.prefix { !"?#".utf8.contains($0) }
+            let authority = known.prefix { $0 != UInt8(ascii: "/") }
+            let host = authority.lastIndex(of: UInt8(ascii: "@")).map { $0 + 1 } ?? known.startIndex
+            shown += known[host...]
         }
         return shown.count == bytes.count ? text : String(decoding: shown, as: UTF8.self)
     }

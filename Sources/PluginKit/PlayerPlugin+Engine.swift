@@ -40,7 +40,7 @@ extension PlayerPlugin {
     }
 
     func failed(_ reason: String) {
-        let message = FileURI.withoutUser(reason)
+        let message = FileURI.withoutSecrets(reason)
         let goesOn = changing {
             failure = message
             guard let item = queue.current else { return false }

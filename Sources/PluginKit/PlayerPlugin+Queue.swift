@@ -185,9 +185,9 @@ extension PlayerPlugin {
         return id
     }
 
-    /// The URI for other programs. Data in memory have no URI that others could use, and others must not see the user
-    /// and password in a URI.
-    func shown(_ uri: String) -> String { memory[uri] == nil ? FileURI.withoutUser(uri) : "data:" }
+    /// The URI for other programs. Data in memory have no URI that others could use, and others must not see the secrets
+    /// in a URI.
+    func shown(_ uri: String) -> String { memory[uri] == nil ? FileURI.shown(uri) : "data:" }
 
     /// Without a title, users know an item by its file name.
     func title(of item: PlayQueue.Item) -> String? {

@@ -50,7 +50,7 @@ actor AssetClient {
         let connection = try connect()
         let place = try await connection.open(.assets, uri)
         // Subscribed before the call, so that the first signals of the job are not missed.
-        let early = Early()
+        let early = Early(connection)
         let subscriptions = [
             connection.subscribe(interface: BusName.job, sender: place) { early.heard($0) },
             connection.subscribe(
@@ -97,11 +97,14 @@ actor AssetClient {
 /// Collects the signals of a job before its path is known, and passes them on afterwards. To be used only on the thread
 /// of the loop.
 private final class Early {
+    private let connection: Connection
     private var path = ""
     private var unheard: [Message] = []
     private var tell: (AssetClient.News) -> Void = { _ in }
     private var isOver = false
     private var error: SessionError?
+
+    init(_ connection: Connection) { self.connection = connection }
 
     func begin(_ path: String, _ tell: @escaping (AssetClient.News) -> Void) {
         (self.path, self.tell) = (path, tell)
@@ -116,7 +119,7 @@ private final class Early {
         guard !isOver, let values = try? message.arguments() else { return }
         switch message.member {
         case "PropertiesChanged" where message.path == path:
-            if values.count == 3 { learn(values[1].asProperties ?? [:]) }
+            connection.readChanges(message) { [weak self] _, properties in self?.learn(properties) }
         case "Image" where values.first?.objectPathValue == path:
             guard values.count == 5, let requested = values[1].doubleValue, let actual = values[2].doubleValue else {
                 return

@@ -124,11 +124,9 @@ actor PluginClient {
                 },
                 connection.subscribe(interface: StandardName.properties, member: "PropertiesChanged", sender: owner) {
                     [weak self] message in
-                    guard let values = try? message.arguments(), values.count == 3,
-                        let interface = values[0].stringValue
-                    else { return }
-                    let properties = values[1].asProperties ?? [:]
-                    self?.assumeIsolated { $0.tell?(.changed(interface: interface, properties: properties)) }
+                    connection.readChanges(message) { interface, properties in
+                        self?.assumeIsolated { $0.tell?(.changed(interface: interface, properties: properties)) }
+                    }
                 },
                 connection.watchName(owner) { [weak self] in self?.assumeIsolated { $0.lost() } },
             ]

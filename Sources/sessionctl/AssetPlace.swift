@@ -120,7 +120,7 @@ final class FollowedJob {
         guard let values = try? message.arguments() else { return }
         switch message.member {
         case "PropertiesChanged" where message.path == path:
-            if values.count == 3 { learn(values[1].asProperties ?? [:]) }
+            place.service.connection.readChanges(message) { [weak self] _, properties in self?.learn(properties) }
         case "Image" where values.first?.objectPathValue == path:
             if values.count == 5, let requested = values[1].doubleValue, let actual = values[2].doubleValue {
                 onImage(requested, actual, values[3].stringValue ?? "", values[4].stringValue ?? "")

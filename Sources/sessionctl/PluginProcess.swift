@@ -142,8 +142,7 @@ final class PluginProcess {
             ) { [unowned self] message in
                 // Its name is not known yet when this is called.
                 guard isReady, message.sender == place else { return }
-                guard let values = try? message.arguments(), values.count == 3 else { return }
-                handler(values[1].asProperties ?? [:])
+                service.connection.readChanges(message) { handler($1) }
             })
     }
 
@@ -184,7 +183,7 @@ final class PluginProcess {
             if values.count == 3, let playing = values[1].uint32Value {
                 onCompleted(playing, values[2].boolValue ?? false)
             }
-        case "PropertiesChanged": if values.count == 3 { onChanged(values[1].asProperties ?? [:]) }
+        case "PropertiesChanged": service.connection.readChanges(message) { [weak self] in self?.onChanged($1) }
         default: break
         }
     }

@@ -230,7 +230,7 @@ final class UploadRun {
                     ])
             } else {
                 Output.line(
-                    "\(line.title)  \(Wording.bytes(progress.totalBytes))  \(FileURI.withoutUser(response.location).escaped)"
+                    "\(line.title)  \(Wording.bytes(progress.totalBytes))  \(FileURI.shown(response.location).escaped)"
                 )
             }
             service.loop.quit(code)

@@ -54,6 +54,43 @@ struct SystemBusMediaTests {
         #expect(ear.hears(true))
     }
 
+    /// Everybody on the bus hears that something has changed, and nothing else.
+    @Test(arguments: SystemStage.Kind.installed) func others_hearNoValues(kind: SystemStage.Kind) throws {
+        let pulse = try ServerKind.standard.server()
+        let stage = try SystemStage(pulse: pulse, on: kind)
+        let music = try CountedMusic.file(in: stage.folder, seconds: 1)
+        chmod(music, 0o644)
+        let address = try #require(stage.environment["DBUS_SYSTEM_BUS_ADDRESS"])
+        let loop = EventLoop()
+        let onlooker = try Connection(.custom(address), loop: loop)
+        var heard: [(interface: String, member: String, text: String)] = []
+        let subscription = onlooker.subscribe {
+            heard.append(($0.interface ?? "", $0.member ?? "", "\((try? $0.arguments()) ?? [])"))
+        }
+        let refused = "http://user:secret@127.0.0.1:1/a.ogg?token=secret#secret"
+        let play = try Child(
+            "setpriv",
+            [
+                "--reuid=nobody", "--clear-groups", try builtProduct(named: "sessionctl"), "play", "--system", refused,
+                music,
+            ],
+            environment: stage.environment)
+        defer { play.kill() }
+        let begun = monotonicNow()
+        // The end of a program does not wake the loop.
+        while play.isRunning, monotonicNow() < begun + 20 { _ = loop.iterate(timeout: 0.1) { false } }
+        #expect(play.wait() == .code(1), "one of the two could not be played: \(play.errors)")
+        // The program that has called hears it.
+        let said = (play.output + play.errors).joined(separator: "\n")
+        #expect(said.contains("127.0.0.1") && !said.contains("token"), "\(said)")
+        let changes = heard.filter { $0.member == "PropertiesChanged" }
+        #expect(changes.contains { $0.text.contains("Uri") } && changes.contains { $0.text.contains("Metadata") })
+        for secret in ["secret", "127.0.0.1", music, "Failed"] {
+            #expect(!heard.contains { $0.text.contains(secret) || $0.member.contains(secret) }, "\(secret): \(heard)")
+        }
+        withExtendedLifetime(subscription) {}
+    }
+
     /// The kernel does not let the recorder examine root's processes. The recorder must not take root for a sandboxed
     /// program.
     @Test func recorder_obeysOnlyItsUserAndRoot() throws {

@@ -1,0 +1,29 @@
+import MediaValues
+import Testing
+
+/// The text forms of URIs.
+@Suite struct FileURITests {
+    @Test(
+        arguments: [
+            ("http://user:secret@host/a.ogg?token=secret#secret", "http://host/a.ogg"),
+            ("https://host?token=secret", "https://host"), ("https://host#secret", "https://host"),
+            ("https://host/a@b/c", "https://host/a@b/c"), ("https://user@host", "https://host"),
+            ("cast:secret?a", "cast:secret"), ("file:///music/a%3Fb.ogg", "file:///music/a%3Fb.ogg"),
+            ("file:///music/what?#1.ogg", "file:///music/what%3F%231.ogg"), ("/music/#1.ogg", "/music/#1.ogg"),
+            ("", ""),
+        ] as [(String, String)])
+    func shownURI_hasNoSecrets(_ uri: String, _ shown: String) {
+        #expect(FileURI.shown(uri) == shown)
+        #expect(FileURI.shown(shown) == shown)
+    }
+
+    @Test(
+        arguments: [
+            ("'http://user:secret@host/a?token=secret' cannot be read", "'http://host/a' cannot be read"),
+            ("http://host/a?secret: not found", "http://host/a not found"),
+            ("<http://host/a#secret>, http://me@other", "<http://host/a>, http://other"), ("what? #1", "what? #1"),
+        ] as [(String, String)])
+    func urisInAText_haveNoSecrets(_ text: String, _ shown: String) {
+        #expect(FileURI.withoutSecrets(text) == shown)
+    }
+}
