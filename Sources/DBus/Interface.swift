@@ -45,17 +45,19 @@ public struct Interface<Object: AnyObject>: @unchecked Sendable {
     public let name: String
     let table: InterfaceTable
 
-    /// - Parameter introspection: the `<interface>…</interface>` element, served verbatim; created when it is first
-    /// needed.
+    /// - Parameters:
+    ///   - introspection: the `<interface>…</interface>` element, served verbatim; created when it is first needed.
+    ///   - describe: all properties at once, for an object that has them encoded; nil: they are read one by one.
     public init(
         name: String, introspection: @autoclosure @escaping () -> String, methods: [Method] = [],
-        properties: [Property] = []
+        properties: [Property] = [], describe: ((Object) -> EncodedProperties?)? = nil
     ) {
         precondition(Syntax.isInterface(name), "not an interface name: \(name)")
         self.name = name
         table = InterfaceTable(
             name: name, introspection: introspection, methods: methods.map(\.erased),
-            properties: properties.map(\.erased))
+            properties: properties.map(\.erased),
+            describe: describe.map { describe in { describe(unsafeDowncast($0, to: Object.self)) } })
     }
 }
 
@@ -84,12 +86,17 @@ final class InterfaceTable {
     /// In the declared order, which GetAll keeps.
     let properties: [Property]
     private let propertyIndex: [String: Int]
+    let describe: ((AnyObject) -> EncodedProperties?)?
 
-    init(name: String, introspection: @escaping () -> String, methods: [Method], properties: [Property]) {
+    init(
+        name: String, introspection: @escaping () -> String, methods: [Method], properties: [Property],
+        describe: ((AnyObject) -> EncodedProperties?)?
+    ) {
         self.name = name
         self.introspection = introspection
         self.methods = Dictionary(methods.map { ($0.name, $0) }, uniquingKeysWith: { $1 })
         self.properties = properties
+        self.describe = describe
         propertyIndex = Dictionary(properties.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { $1 })
     }
 

@@ -281,6 +281,7 @@ public final class ObjectTable {
     }
 
     static func describe(_ binding: Binding) -> Value {
-        .properties(binding.table.properties.map { ($0.name, $0.get(binding.object)) })
+        binding.table.describe?(binding.object).map(Value.encoded)
+            ?? .properties(binding.table.properties.map { ($0.name, $0.get(binding.object)) })
     }
 }

@@ -24,6 +24,8 @@ public enum Value: Hashable, Sendable {
     indirect case dictionary(key: String, value: String, [DictionaryEntry])
     case structure([Value])
     indirect case variant(Value)
+    /// An `a{sv}` that was encoded before. Only to be sent: no reader looks into it.
+    case encoded(EncodedProperties)
 
     /// The complete type in D-Bus's notation, such as `a{sv}`.
     public var signature: String {
@@ -34,6 +36,7 @@ public enum Value: Hashable, Sendable {
             var text = "("
             for field in fields { text += field.signature }
             return text + ")"
+        case .encoded: return "a{sv}"
         case .byte, .bool, .int16, .uint16, .int32, .uint32, .int64, .uint64, .double, .string, .objectPath,
             .signature, .fileDescriptor, .variant:
             return String(UnicodeScalar(typeCode))
@@ -56,7 +59,7 @@ public enum Value: Hashable, Sendable {
         case .objectPath: return TypeCode.objectPath
         case .signature: return TypeCode.signature
         case .fileDescriptor: return TypeCode.fileDescriptor
-        case .array, .dictionary: return TypeCode.array
+        case .array, .dictionary, .encoded: return TypeCode.array
         case .structure: return TypeCode.structureBegin
         case .variant: return TypeCode.variant
         }
@@ -86,6 +89,7 @@ public enum Value: Hashable, Sendable {
         case .array(let element, _): return take(element)
         case .dictionary(let key, let value, _):
             return take(TypeCode.entryBegin) && take(key) && take(value) && take(TypeCode.entryEnd)
+        case .encoded: return take(TypeCode.entryBegin) && take("sv") && take(TypeCode.entryEnd)
         case .structure(let fields):
             for field in fields where !field.matches(expected, &position) { return false }
             return take(TypeCode.structureEnd)

@@ -55,6 +55,13 @@ struct WireWriter {
             }
         case .dictionary(let key, let value, let entries):
             try append(entries, key: key, value: value, depth: depth)
+        case .encoded(let properties):
+            try array(alignment: 8) { writer throws(Failure) in
+                for part in properties.parts {
+                    writer.align(8)
+                    writer.bytes.append(contentsOf: part)
+                }
+            }
         case .structure(let fields):
             guard !fields.isEmpty else { throw .invalidArgs("A structure without fields") }
             // Its signature is valid unless it is too long or too deep.

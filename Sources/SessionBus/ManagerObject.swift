@@ -83,7 +83,7 @@ public final class ManagerObject {
             methods: [
                 .init("CreateSession", "sa{sv}") { $0.createSession($1) },
                 .init("ListSessions", "") { object, call in
-                    call.reply([.array(of: "a{sv}", object.service.sessionIDs.compactMap(object.listed))])
+                    call.reply([.array(of: "a{sv}", object.service.listedSessions)])
                 },
                 .init("ListStreams", "") { object, call in
                     call.reply([.array(of: "a{sv}", object.service.listedStreams)])
@@ -159,11 +159,6 @@ public final class ManagerObject {
         }
     }
 
-    private func listed(_ id: SessionID) -> Value? {
-        service.read(id).map { description in
-            .properties([("path", Value(id))] + SessionObject.values(of: description))
-        }
-    }
 }
 
 extension Invocation {

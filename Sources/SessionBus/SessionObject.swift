@@ -11,6 +11,11 @@ public final class SessionObject {
     /// Whether a change of ``waits`` was sent without its value, and no client has read it since.
     private var isInvalidated = false
 
+    /// The properties as they were sent last. One program may ask again and again for those of all sessions.
+    private var encoded: (description: SessionDescription, properties: EncodedProperties)?
+    /// The first property in a list of sessions.
+    private lazy var encodedPath = try? EncodedProperties([("path", Value(id))])
+
     /// The last sent values of ``derived``.
     private var told: [String: Value] = [:]
 
@@ -99,9 +104,20 @@ public final class SessionObject {
         objects.emit(path: path, interface: BusName.session, member: member, arguments)
     }
 
-    /// All properties by name, in the contract's order.
-    static func values(of description: SessionDescription) -> [(String, Value)] {
-        properties.map { ($0.name, $0.value(description)) }
+    /// All properties by name, in the contract's order. They are encoded again only if one has changed. Nil if it is closed.
+    private func described() -> EncodedProperties? {
+        guard let description = service.read(id) else { return nil }
+        if let encoded, encoded.description == description { return encoded.properties }
+        let values = SessionObject.properties.map { ($0.name, $0.value(description)) }
+        guard let properties = try? EncodedProperties(values) else { return nil }
+        encoded = (description, properties)
+        return properties
+    }
+
+    /// The same with its path first, as in a list of sessions.
+    public func listed() -> Value? {
+        guard let encodedPath, let properties = described() else { return nil }
+        return .encoded(encodedPath.followed(by: properties))
     }
 
     private struct Reading: Sendable {
@@ -223,7 +239,7 @@ public final class SessionObject {
             .init(
                 property.name, property.signature,
                 get: { object in object.service.read(object.id).map(property.value) ?? .string("") })
-        })
+        }, describe: { $0.described() })
 
     private func setPreferences(_ call: Invocation) throws(Failure) {
         let reader = try OptionReader(

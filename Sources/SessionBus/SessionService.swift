@@ -9,8 +9,8 @@ public protocol SessionService: AnyObject {
     /// Answers at once, or when the bus has identified the caller; then the session is on the bus.
     func createSession(
         _ request: SessionRequest, caller: String, _ reply: @escaping (Result<SessionID, Failure>) -> Void)
-    /// The numbers of all sessions, in the order of creation.
-    var sessionIDs: [SessionID] { get }
+    /// All sessions in the order of creation, each as ``SessionObject/listed()``.
+    var listedSessions: [Value] { get }
     func setSilentMode(_ on: Bool, caller: String) throws(SessionError)
     func setScreenLocked(_ locked: Bool, caller: String) throws(SessionError)
     /// Throws `BadParameter` or `ExpiredSession` if the session does not exist.
@@ -146,7 +146,7 @@ public struct DuckingDescription: Sendable, Hashable {
 }
 
 /// A session's properties, by the contract's names.
-public struct SessionDescription {
+public struct SessionDescription: Equatable {
     public var name: String
     public var configuration: Configuration
     public var sessionClass: SessionClass

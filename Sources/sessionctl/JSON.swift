@@ -52,8 +52,8 @@ enum JSON {
         // JSON has no NaN or infinity.
         case .double(let number): text += number.isFinite ? number.description : "null"
         case .string(let string), .objectPath(let string), .signature(let string): write(string, to: &text)
-        // A file descriptor cannot be printed.
-        case .fileDescriptor: text += "null"
+        // A file descriptor cannot be printed. Encoded properties are only sent.
+        case .fileDescriptor, .encoded: text += "null"
         case .array(_, let elements), .structure(let elements): write(elements, to: &text)
         case .dictionary(_, _, let entries): write(entries, to: &text)
         case .variant(let inner): write(inner, to: &text)

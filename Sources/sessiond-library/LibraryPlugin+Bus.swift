@@ -466,7 +466,7 @@ extension Query.Property {
         case .int64(let number): return .whole(number)
         case .double(let number): return .number(number)
         case .byte, .int16, .uint16, .string, .objectPath, .signature, .fileDescriptor, .array, .structure, .dictionary,
-            .variant:
+            .variant, .encoded:
             return nil
         }
     }

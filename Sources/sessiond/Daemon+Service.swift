@@ -218,7 +218,7 @@ extension Daemon: SessionService {
     /// The most bytes of an exported history: with a thousand sessions each decision may have as many lines.
     private static let longestExport = 2 << 20
 
-    var sessionIDs: [SessionID] { arbiter.sessions.map(\.id) }
+    var listedSessions: [Value] { arbiter.sessions.compactMap { records[$0.id]?.object.listed() } }
 
     var manager: ManagerDescription {
         ManagerDescription(

@@ -45,6 +45,29 @@ import Testing
         #expect(!value.hasSignature(value.signature + "s") && !value.hasSignature(""))
     }
 
+    @Test func encodedProperties_areSentLikeOthers() throws {
+        let (one, two): ([(String, Value)], [(String, Value)]) = (
+            [("path", .objectPath("/a")), ("n", .byte(1))],
+            [("t", .uint64(7)), ("name", .string("x")), ("list", .array(of: "a{sv}", [.properties([])]))]
+        )
+        let (first, second) = (try EncodedProperties(one), try EncodedProperties(two))
+        let empty = try EncodedProperties([])
+        for (encoded, plain) in [(first, one), (second, two), (empty, []), (first.followed(by: second), one + two)] {
+            // At every alignment.
+            for before: [Value] in [[], [.byte(1)], [.uint32(1)], [.string("ab"), .byte(2)]] {
+                let message = try Message.signal(path: "/", interface: "a.b", member: "C")
+                message.append(before + [.array(of: "a{sv}", [.encoded(encoded), .encoded(encoded)])])
+                #expect(message.failure == nil)
+                #expect(
+                    try message.arguments() == before + [.array(of: "a{sv}", [.properties(plain), .properties(plain)])])
+                let variant = try Message.signal(path: "/", interface: "a.b", member: "C")
+                variant.append([.variant(.encoded(encoded))])
+                #expect(try variant.arguments() == [.variant(.properties(plain))])
+            }
+        }
+        #expect(Value.encoded(first).hasSignature("a{sv}") && Value.encoded(first).signature == "a{sv}")
+    }
+
     @Test func allValues_throughTheBus_areUnchanged() throws {
         let world = try World()
         world.service.objects.export(Thing(), at: World.path, interfaces: [Thing.interface])

@@ -375,6 +375,79 @@ import Testing
         #expect(before < peers.count)
     }
 
+    /// Programs ask for a list of very many sessions again and again. It is made from what was encoded before.
+    @Test func largeLists_areEncodedOnlyAfterChanges() throws {
+        let stage = try DaemonStage()
+        let clients = try (0..<32).map { _ in try stage.client() }
+        var paths: [String] = []
+        for client in clients {
+            for number in 0..<31 { paths.append(try client.session(String(repeating: "n", count: 240) + "\(number)")) }
+        }
+        let peer = try RawPeer(stage.bus.address)
+        // The daemon's processor time for a call, in nanoseconds, because the time of the answer depends on its reader.
+        func cost(_ call: () throws -> Void) throws -> Int {
+            func used() throws -> Int {
+                let text = try String(contentsOfFile: "/proc/\(stage.daemon.processID)/schedstat", encoding: .utf8)
+                return text.split(separator: " ").first.flatMap { Int($0) } ?? 0
+            }
+            #expect(try stage.daemon.waitUntilIdle())
+            let before = try used()
+            try call()
+            #expect(peer.receive(timeout: 20) { $0.replySerial != 0 && $0.errorName == nil && !$0.signature.isEmpty })
+            #expect(try stage.daemon.waitUntilIdle())
+            return try used() - before
+        }
+        func list() throws { try peer.send("ListSessions", []) }
+        // Each session was encoded when it was announced.
+        let listed = try (0..<5).map { _ in try cost(list) }.sorted()[2]
+        let objects = try cost {
+            peer.send(
+                try Message.methodCall(
+                    destination: BusName.service, path: ObjectPath.root,
+                    interface: "org.freedesktop.DBus.ObjectManager", member: "GetManagedObjects"))
+        }
+        #expect(clients[0].activate(paths[0]) == nil)
+        let changed = try stage.listedSessions().first { $0["path"] == .objectPath(paths[0]) }
+        #expect(changed?["State"] == .string("active"), "a change is in the next list")
+        print("a list of 992 sessions: \(listed / 1_000) µs of processor, as objects \(objects / 1_000)")
+        // Read property by property, the objects would take three times as long as an encoded list.
+        #expect(objects < 2 * listed)
+    }
+
+    /// More is unread than all clients may leave unread together, but not by the one that calls.
+    @Test func readerBesideDeafClients_losesNoCall() throws {
+        let stage = try DaemonStage()
+        let client = try stage.client()
+        let path = try client.session("A")
+        for _ in 0..<300 {
+            client.activate(path)
+            client.deactivate(path)
+        }
+        let reader = try RawPeer(stage.bus.address)
+        try reader.send("History", [.uint32(512)])
+        #expect(reader.receive(timeout: 10) { $0.signature == "aa{sv}" })
+        let deaf = try (0..<10).map { _ in try DeafPeer(socket: stage.bus.folder.path + "/bus") }
+        for peer in deaf {
+            for _ in 0..<60 {
+                let call = try Message.methodCall(
+                    destination: BusName.service, path: ObjectPath.root, interface: BusName.manager, member: "History")
+                call.append([.uint32(512)])
+                peer.send(call)
+            }
+        }
+        #expect(try stage.daemon.waitUntilIdle())
+        for _ in 0..<3 {
+            for _ in 0..<20 { try reader.send("History", [.uint32(512)]) }
+            try reader.send("SetSilentMode", [.bool(false)])
+            for index in 0..<20 {
+                #expect(reader.receive(timeout: 20) { $0.replySerial != 0 && $0.signature == "aa{sv}" }, "\(index)")
+            }
+            #expect(reader.receive(timeout: 20) { $0.replySerial != 0 && $0.errorName == nil })
+        }
+        #expect(try stage.daemon.waitUntilIdle(), "the bus is not asked for ever")
+        withExtendedLifetime(deaf) {}
+    }
+
     @Test func manyClients_areServedAndLeaveNothingBehind() throws {
         let stage = try DaemonStage()
         try stage.surviving {
@@ -436,6 +509,12 @@ extension RawPeer {
             destination: BusName.service, path: ObjectPath.root, interface: BusName.manager, member: member)
         call.append(arguments)
         send(call)
+    }
+
+    /// Waits for the next message for which that is true.
+    fileprivate func receive(timeout: Double, _ isMeant: (Message) -> Bool) -> Bool {
+        while let message = receive(timeout: timeout) { if isMeant(message) { return true } }
+        return false
     }
 
     /// Asks the bus and waits for its answer, so that it has taken everything that was sent before.
