@@ -5,8 +5,10 @@ import MediaControl
 /// The players on a bus and their state. Watches names and property changes, never asks for a known state, and costs
 /// nothing without players.
 final class PlayerWatch {
-    /// Limits, because any program on the bus may pretend to be a player, and take as many names as it likes.
-    private static let (limit, limitOfNames) = (128, 16)
+    /// The most names of a player. Any program on the bus may pretend to be one, and take as many names as it likes.
+    private static let limitOfNames = 16
+    /// The most players of a process.
+    private static let limitOfProcess = 16
 
     private let connection: Connection
     private(set) var players: [String: Player] = [:]
@@ -15,6 +17,9 @@ final class PlayerWatch {
     /// Players that are being queried because of a signal. Their answers come after that signal, and after further
     /// signals until then.
     private var asked: Set<String> = []
+    private var places = ProcessPlaces(ofEach: limitOfProcess)
+    /// The players that have a place, and the processes that it belongs to.
+    private var placed: [String: UInt32] = [:]
     private var appearances: Subscription?
     private var order: UInt64 = 0
 
@@ -97,7 +102,6 @@ final class PlayerWatch {
     }
 
     private func appear(_ id: String) {
-        guard players.count < PlayerWatch.limit else { return }
         order += 1
         var player = Player(id: id, processID: 0)
         player.order = order
@@ -116,6 +120,8 @@ final class PlayerWatch {
         connection.credentials(of: id) { [weak self] answer in
             guard let self, var player = self.players[id] else { return }
             player.processID = (try? answer.get())?.processID ?? 0
+            guard self.places.take(player.processID) else { return self.refuse(id) }
+            self.placed[id] = player.processID
             self.players[id] = player
             self.onEvent?(id, .appeared(self.identify(player)))
             // It signalled a change in the meantime.
@@ -126,7 +132,14 @@ final class PlayerWatch {
 
     private func leave(_ id: String) {
         subscriptions[id] = nil
+        if let process = placed.removeValue(forKey: id) { places.leave(process) }
         if players.removeValue(forKey: id) != nil { onEvent?(id, .gone) }
+    }
+
+    /// Its process has too many players already. It was not reported.
+    private func refuse(_ id: String) {
+        subscriptions[id] = nil
+        for name in players.removeValue(forKey: id)?.names ?? [] { names[MPRIS.namespace + "." + name] = nil }
     }
 
     // MARK: Facts

@@ -7,14 +7,17 @@ import Processes
 /// naming a path.
 package final class FreeCallers {
     private let connection: Connection
-    /// The callers that were checked, so that the bus is not asked at each call. Unique names are never reused.
-    private var known: Set<String> = []
+    /// The processes of the callers that were checked, so that the bus is not asked at each call. Unique names are never
+    /// reused.
+    private var known: [String: UInt32] = [:]
 
     package init(on connection: Connection) { self.connection = connection }
 
+    /// Returns the process of the caller.
     /// - Parameter deed: the action that a program in a sandbox may not do, for the error.
-    package func require(_ caller: String, to deed: String) throws(Failure) {
-        if known.contains(caller) { return }
+    @discardableResult
+    package func require(_ caller: String, to deed: String) throws(Failure) -> UInt32 {
+        if let process = known[caller] { return process }
         let credentials = try connection.credentialsAndWait(of: caller, timeout: 5)
         // A sandbox has the rights of its user. On the system bus root may call, too (`Connection.servedUsers`), and the
         // kernel shows a plugin nothing of root's processes.
@@ -24,8 +27,9 @@ package final class FreeCallers {
         else {
             throw Failure(name: Failure.Name.accessDenied, message: "a program in a sandbox may not \(deed)")
         }
-        if known.count >= 64 { known = [] }
-        known.insert(caller)
+        if known.count >= 64 { known = [:] }
+        known[caller] = process
+        return process
     }
 
     /// A plugin of root that the daemon started has no capabilities, so the kernel does not let it inspect other

@@ -21,8 +21,8 @@ final class PlayerWatch {
 
     /// The interval at which the position of a podcast or an audiobook is read, in seconds.
     private static let interval = 10.0
-    /// The largest number of players, and of names of each player.
-    private static let (playerLimit, nameLimit) = (64, 16)
+    /// The largest number of players of a process, and of names of each player.
+    private static let (playerLimit, nameLimit) = (16, 16)
     /// The largest address in bytes; longer than any path.
     private static let uriLimit = 16_384
     private static let namespace = "org.mpris.MediaPlayer2"
@@ -33,12 +33,14 @@ final class PlayerWatch {
         var item: Int64?
         var listening: Listening?
         var names: Set<String>
+        let process: UInt32
         let subscriptions: [Subscription]
     }
 
     private let connection: Connection
     private let callers: FreeCallers
     private var players: [String: Player] = [:]
+    private var places = ProcessPlaces(ofEach: playerLimit)
     private var subscription: Subscription?
     private var wasBusy = false
     private lazy var timer = Timer(on: connection.loop) { [unowned self] in look() }
@@ -72,22 +74,13 @@ final class PlayerWatch {
             if known.names.count < Self.nameLimit { players[owner]?.names.insert(name) }
             return
         }
-        guard players.count < Self.playerLimit, mayBePlayer(owner) else { return }
-        players[owner] = Player(names: [name], subscriptions: subscriptions(to: owner))
+        guard let process = try? callers.require(owner, to: "be a player"), places.take(process) else { return }
+        players[owner] = Player(names: [name], process: process, subscriptions: subscriptions(to: owner))
         // The subscription is set up before the properties are read, so no change is missed.
         connection.call(
             owner, ObjectPath.player, StandardName.properties, "GetAll", [.string(BusName.player)], timeout: 5
         ) { [weak self] answer in
             if let values = (try? answer.get())?.first?.asProperties { self?.learn(owner, values) }
-        }
-    }
-
-    private func mayBePlayer(_ owner: String) -> Bool {
-        do throws(Failure) {
-            try callers.require(owner, to: "be a player")
-            return true
-        } catch {
-            return false
         }
     }
 
@@ -140,6 +133,7 @@ final class PlayerWatch {
 
     private func lost(_ sender: String) {
         guard var player = players.removeValue(forKey: sender) else { return }
+        places.leave(player.process)
         leave(&player, MonotonicClock.seconds)
         settle()
     }
