@@ -68,23 +68,3 @@ private func illegal(_ what: String, with category: Category, _ legal: Set<Categ
     let names = Category.allCases.filter(legal.contains).map(\.rawValue).joined(separator: ", ")
     return .badParameter("\(what) is not allowed with category '\(category.rawValue)'; use it with \(names)")
 }
-
-/// Text of a caller for use in a message: quoted, control characters escaped, cut at 64 characters.
-public func quoted(_ text: String) -> String {
-    "'" + printable(text.unicodeScalars.prefix(64)) + (text.unicodeScalars.count > 64 ? "…'" : "'")
-}
-
-/// A message for a log or a terminal, in one line: control characters of the texts in it are escaped.
-public func printable(_ text: String) -> String { printable(text.unicodeScalars) }
-
-private func printable(_ scalars: some Sequence<Unicode.Scalar>) -> String {
-    var result = ""
-    for scalar in scalars {
-        switch scalar.properties.generalCategory {
-        case .control, .format, .surrogate, .privateUse, .lineSeparator, .paragraphSeparator:
-            result += "\\u{" + String(scalar.value, radix: 16) + "}"
-        default: result.unicodeScalars.append(scalar)
-        }
-    }
-    return result
-}

@@ -114,7 +114,7 @@ public final class PluginHost {
     }
 
     static func complain(_ text: String, name: String) {
-        let bytes = Array("\(name): \(text)\n".utf8)
+        let bytes = Array("\(name): \(printableLines(text))\n".utf8)
         _ = write(STDERR_FILENO, bytes, bytes.count)
     }
 

@@ -1,4 +1,5 @@
 import DBus
+import PluginAPI
 
 /// D-Bus values as JSON: with the keys of the bus, on one line, without characters that a terminal interprets.
 enum JSON {
@@ -90,14 +91,16 @@ enum JSON {
 
     private static func write(_ string: String, to text: inout String) {
         text += "\""
+        var marks = MarkCount()
         for scalar in string.unicodeScalars {
+            let isExcessive = marks.isExcessive(scalar)
             switch scalar {
             case "\"": text += "\\\""
             case "\\": text += "\\\\"
             case "\n": text += "\\n"
             case "\t": text += "\\t"
             case "\r": text += "\\r"
-            case _ where scalar.isUnsafe || isASCII && !scalar.isASCII:
+            case _ where scalar.isUnsafe || isExcessive || isASCII && !scalar.isASCII:
                 for unit in String(scalar).utf16 {
                     let digits = String(unit, radix: 16)
                     text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits

@@ -2,7 +2,8 @@ import Glibc
 
 /// Standard output and standard error, unbuffered. The program exits if the reader of its output is gone.
 enum Output {
-    static func line(_ text: String) { write(text + "\n") }
+    /// A line, or several. Whatever is in the text, only styles in it control the terminal.
+    static func line(_ text: String) { write(text.escapedButStyled + "\n") }
 
     static func write(_ text: String) {
         let isPlain = !Terminal.isUnicode && Terminal.standard.isTerminal
@@ -16,8 +17,8 @@ enum Output {
         }
     }
 
-    /// A line on standard error.
-    static func note(_ text: String) { _ = put(text + "\n", on: STDERR_FILENO) }
+    /// A line on standard error. Whatever is in the text, nothing in it controls the terminal.
+    static func note(_ text: String) { _ = put(text.escapedLines + "\n", on: STDERR_FILENO) }
 
     /// A line on standard error with the program's name.
     static func complain(_ text: String) { note("sessionctl: " + text) }

@@ -1,4 +1,5 @@
 import DBus
+import PluginAPI
 
 /// The state of a list from which the user picks items: the filter, the matching items, the cursor and the marks. It
 /// uses neither a terminal nor the library.

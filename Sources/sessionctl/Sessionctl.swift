@@ -25,7 +25,25 @@ struct Sessionctl: ParsableCommand {
             Output.complain(complaint.message)
             Glibc.exit(complaint.code)
         } catch {
-            exit(withError: error)
+            end(error)
         }
+    }
+
+    /// Prints the message of the parser: help on standard output, or an error. A name of a file that was given as an
+    /// argument may have any character.
+    private static func end(_ error: any Error) -> Never {
+        let code = exitCode(for: error)
+        var message = fullMessage(for: error)
+        guard !code.isSuccess else {
+            // Completions for a shell may have any character.
+            if !message.isEmpty { Output.write(message + "\n") }
+            Glibc.exit(code.rawValue)
+        }
+        for argument in CommandLine.arguments.dropFirst() where argument != argument.escaped {
+            message = message.split(separator: argument, omittingEmptySubsequences: false)
+                .joined(separator: argument.escaped)
+        }
+        if !message.isEmpty { Output.note(message) }
+        Glibc.exit(code.rawValue)
     }
 }

@@ -1,14 +1,8 @@
+import PluginAPI
+
 // Text from outside on a terminal: which characters must be escaped, and how many columns it needs.
 
 extension Unicode.Scalar {
-    /// Whether a terminal would interpret or hide it, or reverse the line, instead of showing it.
-    var isUnsafe: Bool {
-        switch properties.generalCategory {
-        case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned: true
-        default: false
-        }
-    }
-
     /// Columns on a terminal, 0 to 2.
     var columns: Int {
         if value < 0x300 { return 1 }
@@ -56,29 +50,64 @@ extension String {
     /// The text for a terminal that shows only ASCII.
     var inASCII: String { utf8.allSatisfy { $0 < 0x80 } ? self : map(\.inASCII).joined() }
 
-    /// The limit of combining marks on one letter. With more, a text could overwrite the lines above.
-    private static let mostMarks = 4
-
     /// The text with all unsafe characters escaped: `\n`, `\u{202E}`.
     var escaped: String {
         var result = ""
-        var marks = 0
+        var marks = MarkCount()
         var previous: Unicode.Scalar?
         for scalar in unicodeScalars {
-            marks = scalar.columns == 0 ? marks + 1 : 0
+            let isExcessive = marks.isExcessive(scalar)
             // The joiner is allowed between emoji.
             let joins = scalar.value == 0x200D && previous?.properties.isEmoji == true && previous?.value ?? 0 > 0xFF
             switch scalar {
             case "\n": result += "\\n"
             case "\t": result += "\\t"
             case "\r": result += "\\r"
-            case _ where (scalar.isUnsafe && !joins) || marks > Self.mostMarks:
+            case _ where (scalar.isUnsafe && !joins) || isExcessive:
                 result += "\\u{" + String(scalar.value, radix: 16, uppercase: true) + "}"
             default: result.unicodeScalars.append(scalar)
             }
             if scalar.value != 0xFE0F { previous = scalar }
         }
         return result
+    }
+
+    /// The lines of a message, each with all unsafe characters escaped. A message is written only in this form, whatever
+    /// the texts in it are. To escape it again changes nothing.
+    var escapedLines: String {
+        split(separator: "\n", omittingEmptySubsequences: false).map { String($0).escaped }.joined(separator: "\n")
+    }
+
+    /// The same for output: colours and other styles of this program stay, and tabs. Names in it were escaped before
+    /// they were styled.
+    var escapedButStyled: String {
+        var result = ""
+        var plain = ""
+        func flush() {
+            result += plain.escaped
+            plain = ""
+        }
+        var rest = unicodeScalars[...]
+        while let scalar = rest.first {
+            let length = scalar == "\u{1B}" ? Self.style(rest) : scalar == "\n" || scalar == "\t" ? 1 : 0
+            if length > 0 {
+                flush()
+                result.unicodeScalars.append(contentsOf: rest.prefix(length))
+                rest = rest.dropFirst(length)
+            } else {
+                plain.unicodeScalars.append(scalar)
+                rest.removeFirst()
+            }
+        }
+        flush()
+        return result
+    }
+
+    /// The length of the sequence that sets a style (`ESC [ 1 ; 31 m`) at the beginning; 0: none.
+    private static func style(_ text: Substring.UnicodeScalarView) -> Int {
+        let parameters = text.dropFirst(2).prefix { ("0"..."9").contains($0) || $0 == ";" }
+        guard text.dropFirst().first == "[", text[parameters.endIndex...].first == "m" else { return 0 }
+        return parameters.count + 3
     }
 
     /// Columns on a terminal.

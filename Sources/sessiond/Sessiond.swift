@@ -128,7 +128,7 @@ enum Sessiond {
     }
 
     private static func complain(_ text: String) {
-        let bytes = Array(text.utf8)
+        let bytes = Array(printableLines(text).utf8)
         _ = write(STDERR_FILENO, bytes, bytes.count)
     }
 }

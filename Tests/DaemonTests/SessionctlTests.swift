@@ -164,6 +164,36 @@ import Testing
         #expect(listed[0]["Name"] as? String == "Evil\u{1B}[31m\u{202E}\n")
     }
 
+    /// Names of files in a folder of somebody else become arguments, as in `sessionctl inspect *`.
+    @Test(
+        arguments: [
+            ["inspect", "a", "b\u{1B}[2J\nerror: forged\u{202E}"], ["inspect", "--\u{1B}[31mred"], ["\u{9B}2J"],
+            ["list", "\u{1B}]0;title\u{7}"], ["play", "--volume=\u{1B}c"], ["show", "\u{1B}[31m"],
+            ["explain", "e" + String(repeating: "\u{301}", count: 80)],
+        ])
+    func controlCharactersInArguments_areEscaped(arguments: [String]) throws {
+        let stage = try SessionctlStage()
+        let outcome = try stage.run(arguments)
+        #expect(outcome.code != 0)
+        #expect(!outcome.complaint.isEmpty)
+        for scalar in (outcome.complaint + outcome.text).unicodeScalars where scalar != "\n" {
+            #expect(![.control, .format].contains(scalar.properties.generalCategory), "\(outcome.complaint)")
+        }
+        #expect(!outcome.complaint.split(separator: "\n").contains { $0.hasPrefix("error: forged") })
+        #expect(outcome.complaint.unicodeScalars.filter { $0.value == 0x301 }.count <= 8)
+    }
+
+    @Test func manyMarksInJSON_areEscapedAndKept() throws {
+        let stage = try SessionctlStage()
+        let client = try stage.daemon.client()
+        let name = "e" + String(repeating: "\u{301}", count: 80)
+        _ = try client.session(name)
+        let text = try stage.run(["list", "--json"]).text
+        #expect(text.unicodeScalars.filter { $0.value == 0x301 }.count <= 4)
+        let listed = try #require(try stage.json(["list"])["Sessions"] as? [[String: Any]])
+        #expect((listed[0]["Name"] as? String)?.unicodeScalars.count == name.unicodeScalars.count)
+    }
+
     @Test func coloursAreForced_exceptWithNoColor() throws {
         let stage = try SessionctlStage()
         #expect(try stage.run(["status"], more: ["CLICOLOR_FORCE": "1"]).text.contains("\u{1B}["))

@@ -89,6 +89,19 @@ import Testing
         #expect(!lines.contains { $0.hasPrefix("notice") })
     }
 
+    /// Many combining marks on a letter would overwrite the lines above.
+    @Test func manyMarksInALogLine_areEscaped() throws {
+        let folder = try PrivateFolder()
+        let plugins = try folder.folder("sessiond/plugins")
+        let marks = String(repeating: "\u{301}", count: 80)
+        try "nothing".write(toFile: plugins + "/a\(marks).plugin", atomically: true, encoding: .utf8)
+        let stage = try DaemonStage(environment: ["XDG_DATA_HOME": folder.path, "XDG_DATA_DIRS": "/nowhere"])
+        _ = try stage.pluginStates()
+        #expect(eventually { stage.daemon.isRunning && stage.daemon.errors.contains { $0.contains("plugin ignored") } })
+        #expect(stage.daemon.errors.contains { $0.contains("\\u{301}") })
+        #expect(!stage.daemon.errors.contains { $0.unicodeScalars.filter { $0.value == 0x301 }.count > 4 })
+    }
+
     @Test func pluginIsStarting_anotherClientCannotTakeItsPlace() throws {
         let folder = try PluginFolder("sleep", script: "exec sleep 60")
         let stage = try DaemonStage(environment: folder.environment)
@@ -237,6 +250,35 @@ import Testing
         }
         #expect(asked <= 1)
     }
+
+    /// A program with many connections uses up only its own places.
+    @Test func playersOfOneProcess_leavePlacesForOthers() throws {
+        let stage = try DaemonStage()
+        let crowd = try Child(
+            "/usr/bin/python3", ["-u", "-c", Self.crowdOfPlayers], environment: stage.bus.environment)
+        defer { crowd.kill() }
+        #expect(crowd.line { $0 == "ready" } != nil, "\(crowd.errors)")
+        #expect(try stage.daemon.waitUntilIdle())
+        let player = try RawPeer(stage.bus.address)
+        let name = try Message.methodCall(
+            destination: StandardName.bus, path: StandardName.busPath, interface: StandardName.bus,
+            member: "RequestName")
+        name.append([.string("org.mpris.MediaPlayer2.late"), .uint32(4)])
+        player.send(name)
+        var isAsked = false
+        while !isAsked, let message = player.receive(timeout: 10) { isAsked = message.member == "GetAll" }
+        #expect(isAsked)
+    }
+
+    /// 300 connections of one process, each with the name of a player.
+    private static let crowdOfPlayers = """
+        import dbus, os, sys
+        connections = [dbus.bus.BusConnection(os.environ['DBUS_SESSION_BUS_ADDRESS']) for _ in range(300)]
+        for number, connection in enumerate(connections):
+            connection.request_name(f'org.mpris.MediaPlayer2.crowd{number}')
+        print('ready')
+        sys.stdin.read()
+        """
 
     @Test func processOfASession_isForgottenWhenItEnds_andNotConfusedWithALaterOne() throws {
         let stage = try DaemonStage()
