@@ -173,6 +173,7 @@ let package = Package(
             name: "TestSupport", dependencies: ["CPulse", "DBus", "EventLoop", "PluginAPI"], path: "Tests/Support",
             exclude: [
                 "FakeBluetooth.py", "FakeMachine.py", "UploadServer.py", "TusPeer.py", "TagCorpus.py", "UPnPClient.py",
+                "StreamFlood.py",
             ],
             swiftSettings: fast),
         .executableTarget(

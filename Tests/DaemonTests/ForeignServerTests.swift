@@ -1,3 +1,5 @@
+import DBus
+import Foundation
 import TestSupport
 import Testing
 
@@ -31,6 +33,27 @@ import Testing
             try story.expectDone()
             try story.end()
         }
+        #expect(story.deaths == 0)
+    }
+
+    /// A client makes so many streams that the server may answer the daemon late, or be taken for gone.
+    @Test(arguments: ServerKind.allCases) func floodOfStreams_heldProgramStaysSilent(_ kind: ServerKind) throws {
+        let house = try House(kind)
+        let story = try Story(.held, in: house, crash: nil)
+        let ear = try Ear(house.pulse, sink: "speaker")
+        try story.begin()
+        #expect(ear.waitUntil(440, below: -80, window: 0.1))
+        let begun = monotonicNow()
+        let flood = try Child(
+            "/usr/bin/python3", [repository.path + "/Tests/Support/StreamFlood.py", "600", "\(amount(3, long: 20))"],
+            environment: house.pulse.environment)
+        #expect(flood.wait(timeout: 60) == .code(0), "\(flood.errors)")
+        print("\(kind): \(flood.output.last ?? "no") streams")
+        #expect(try story.holds { try story.stage.property("ServerConnected") == .bool(true) })
+        let loudest = ear.trace(440, window: 0.05, since: begun).map(\.level).max() ?? 0
+        #expect(loudest < -60, "\(loudest) dB")
+        try story.expectDone()
+        try story.end()
         #expect(story.deaths == 0)
     }
 
