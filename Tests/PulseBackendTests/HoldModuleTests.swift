@@ -30,6 +30,17 @@ import Testing
         #expect(module.arguments.contains("module-suspend-on-idle.timeout=-1"))
     }
 
+    /// Desktops show it in their lists of outputs, and session managers rank it among the devices.
+    @Test func everyHoldSink_saysThatItIsNoOutput_andRanksLast() {
+        let modules =
+            [nil, WirePlumberVersion(0, 4, 13), WirePlumberVersion(0, 5)].map { HoldModule.plain($0, folder: "/run") }
+            + [HoldModule.full(pipe: "/run/pipe")]
+        for module in modules {
+            #expect(module.arguments.contains("(not an output)'"))
+            #expect(module.arguments.contains("node.virtual=true priority.session=-1000"))
+        }
+    }
+
     /// The sink reports the bytes in the pipe as its latency, so there is only one.
     @Test func fullPipe_hasOneByteAndNoRoomForMore() throws {
         let folder = try PrivateFolder()

@@ -42,12 +42,13 @@ extension PrivatePipeWire {
     }
 
     /// Writes chosen defaults to disk as WirePlumber does, the last chosen one first.
-    public func remember(defaultSinks names: [String]) throws {
+    public func remember(defaultSinks names: [String], defaultSource: String? = nil) throws {
         _ = try folder.folder("state/wireplumber")
         let lines = names.enumerated().map { place, name in
             "default.configured.audio.sink" + (place == 0 ? "" : ".\(place - 1)") + "=" + name
         }
+        let source = defaultSource.map { ["default.configured.audio.source=" + $0] } ?? []
         try folder.file(
-            "state/wireplumber/default-nodes", (["[default-nodes]"] + lines).joined(separator: "\n") + "\n")
+            "state/wireplumber/default-nodes", (["[default-nodes]"] + lines + source).joined(separator: "\n") + "\n")
     }
 }

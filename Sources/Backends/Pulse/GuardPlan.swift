@@ -19,8 +19,8 @@ struct GuardPlan {
     let others: [DefaultRule.Device]
     /// The sources that the server may choose, without ours.
     let sources: [DefaultRule.Device]
-    /// Whether the default source is a microphone; nil: the server has chosen the guard's monitor.
-    let recordsFromMicrophone: Bool?
+    /// The default source; nil: the server has chosen the guard's monitor, or none.
+    let source: DefaultRule.Device?
 
     /// How the guard should be created; nil: it would displace a device, or not catch anything.
     var rank: Rank? {
@@ -45,12 +45,12 @@ struct GuardPlan {
     /// The lowest rank leaves the most room for a microphone that appears later.
     private var sessionRanks: Range<Int>? {
         let own = rule.rank(ofSink: output)
-        let microphones = sources.filter { !$0.isMonitor }
-        let best = sources.map(rule.rank(ofSource:)).max() ?? .max
+        // The server may have a reason not to choose the source that ranks first.
+        let best = source.map(rule.rank(ofSource:)) ?? sources.map(rule.rank(ofSource:)).max() ?? .max
         let lowest = others.map { rule.rank(ofSink: $0) + 1 }.max()
         if let ranks = GuardPlan.ranks(from: lowest, below: min(own, best)) { return ranks }
-        // If the default source is a monitor, no microphone is displaced: the guard's monitor may take its place.
-        return recordsFromMicrophone ?? !microphones.isEmpty ? nil : GuardPlan.ranks(from: lowest, below: own)
+        // Without a microphone the default source is a monitor anyway.
+        return sources.allSatisfy(\.isMonitor) ? GuardPlan.ranks(from: lowest, below: own) : nil
     }
 
     private static func ranks(from lowest: Int?, below end: Int) -> Range<Int>? {

@@ -14,11 +14,11 @@ extension PulseBackend {
         if model.isPipeWire, guards.isNew(defaults) {
             wait(PulseBackend.memoryTime) { [weak self] in self?.keepGuard() }
         }
-        let isMicrophone = sourceRivals.first { $0.name == model.defaultSource }.map { !$0.isMonitor }
         return GuardPlan(
             rule: defaultRule, output: output.forRule,
             others: sinkRivals.filter { $0.index != output.index }.map(\.forRule),
-            sources: sourceRivals.map(\.forRule), recordsFromMicrophone: isMicrophone)
+            sources: sourceRivals.map(\.forRule),
+            source: sourceRivals.first { $0.name == model.defaultSource }?.forRule)
     }
 
     /// Whether the output is changing to one that was requested.
