@@ -29,7 +29,8 @@ import Testing
                 var deadline: UInt64?
                 control.observe(stream, at: now)
                 let commands = control.advance(
-                    to: target, stream, at: now, pace, canHold: true, hasHold: true, mayHold: true, &deadline)
+                    to: target, stream, at: now, pace, canHold: true, hasHold: true, mayHold: true,
+                    progress: 0, &deadline)
                 for command in commands {
                     switch command {
                     case .setVolume(_, let volume):
@@ -164,7 +165,8 @@ import Testing
         world.now += 10_000
         var deadline: UInt64?
         let commands = world.control.advance(
-            to: world.target, world.stream, at: world.now, pace, canHold: true, hasHold: true, mayHold: true, &deadline)
+            to: world.target, world.stream, at: world.now, pace, canHold: true, hasHold: true, mayHold: true,
+            progress: 0, &deadline)
         guard case .setVolume(_, let next)? = commands.first else {
             Issue.record("no step is due")
             return
@@ -184,7 +186,8 @@ import Testing
         let pace = StreamControl.Pace(Settings().ducking, .atOnce)
         var deadline: UInt64?
         let commands = world.control.advance(
-            to: world.target, world.stream, at: world.now, pace, canHold: true, hasHold: true, mayHold: true, &deadline)
+            to: world.target, world.stream, at: world.now, pace, canHold: true, hasHold: true, mayHold: true,
+            progress: 0, &deadline)
         guard case .setVolume(_, let first)? = commands.first else {
             Issue.record("no step is due")
             return
