@@ -15,7 +15,7 @@ import Testing
 
         init(_ kind: ServerKind, settings: String? = nil) throws {
             pulse = try kind.server()
-            for name in ["screen", "phones"] { try plug(name) }
+            for name in ["screen", "phones"] { modules[name] = try pulse.addSink(name) }
             try pulse.control.setDefaultSink("phones")
             daemon = try DaemonStage(pulse: pulse, settings: settings)
             guard daemon.waitForServer() else { throw SupportError("sessiond does not find the sound server") }
