@@ -150,7 +150,8 @@ struct StreamControl {
     private mutating func hold(hasHold: Bool, _ check: inout StreamCheck) {
         _ = level.judge(&base, &check, isOver: true)
         if place.isLate {
-            _ = turnSilent(&check)
+            // Muted, it has its own volume: one that the user sets now is ducked later.
+            if turnSilent(&check) { level.set(0, of: base.volume, &check) }
             return
         }
         // Only after it has stopped, because it may still be heard before.

@@ -33,9 +33,11 @@ final class ArtworkCache {
 
     func miss(_ path: [UInt8]) -> Miss? { misses[key(of: path, 0)] }
 
+    /// A file that was read has no cover, also if another worker fails to read it at the same time.
     func remember(_ miss: Miss, of path: [UInt8]) {
         if misses.count >= Self.missLimit { misses = [:] }
-        misses[key(of: path, 0)] = miss
+        let key = key(of: path, 0)
+        if misses[key] != Miss.none { misses[key] = miss }
     }
 
     init() { folder = UserFolder.cache.path.map { $0 + "/sessiond/artwork" } }

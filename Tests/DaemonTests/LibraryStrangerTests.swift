@@ -218,7 +218,7 @@ import Testing
         #expect(clock.now - second < .seconds(9))
     }
 
-    @Test func thousandsOfCovers_areRefusedAtTheLimitAndDelayNoOther() throws {
+    @Test func thousandsOfRequestsForACover_readItOnceAndDelayNoOther() throws {
         let stage = try LibraryStage { stage in try stage.song("a.mp3") }
         let id = try stage.id("a.mp3")
         for worker in stage.workers { kill(worker, SIGSTOP) }
@@ -235,9 +235,9 @@ import Testing
             }
         }
         stage.connection.flush()
-        #expect(stage.wait(timeout: 60) { answers.count >= 1_000 })
-        #expect(answers.contains { $0.hasSuffix(".LimitsExceeded") })
         #expect(stage.wait(timeout: 60) { answers.count == 2_000 })
+        // The stopped worker has one of them. That the file has no cover is found out once for the others.
+        #expect(answers.count { $0.hasSuffix(".DecodeFailed") } <= stage.workers.count)
         #expect(try stage.call("Artwork", [.uint64(id), .uint32(100)])[0] == .string(""))
     }
 

@@ -205,7 +205,10 @@ import Testing
         let client = try stage.daemon.client()
         _ = try client.session("Radio one")
         _ = try client.session("Radio two")
-        let outcome = try stage.run(["explain", "radio"])
+        // Both are of one program.
+        let both = try stage.run(["explain", "radio"])
+        #expect(both.code == 0 && both.text.contains("Radio one") && both.text.contains("Radio two"))
+        let outcome = try stage.run(["show", "radio"])
         #expect(outcome.code == 1)
         #expect(outcome.complaint.contains("Radio one") && outcome.complaint.contains("Radio two"))
         #expect(try stage.run(["show", "RADIO TWO"]).code == 0)

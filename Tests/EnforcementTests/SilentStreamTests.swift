@@ -115,7 +115,9 @@ import Testing
 
     /// The silent switch has muted it: it is not heard in the pauses either.
     @Test func mutedVoice_staysMuted() throws {
-        var stage = Self.stage()
+        // A voice with the role a11y is never silenced.
+        var stage = Self.stage(role: "announce")
+        stage.enforcement.settings.roles["announce"] = stage.enforcement.settings.roles["a11y"]
         var session = try Self.session(.inactive, stage)
         session = SessionFacts(
             id: session.id, kind: session.kind, process: 70, application: "", sessionClass: .app,

@@ -326,7 +326,7 @@ import Testing
             world.target = .free(lowered: 12)
             world.settle()
             let lowered = before == .free(lowered: 12) ? 0 : 12
-            #expect(Level.isSame(world.stream.volume, Level.volume([50_300], lowered: lowered)))
+            #expect(Level.isSame(world.stream.volume, Level.volume([50_300], lowered: lowered)), "seed \(seed)")
             world.target = .free(lowered: 0)
             world.settle()
             world.expectAsTheUserLeftIt()

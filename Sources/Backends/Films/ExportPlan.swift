@@ -153,7 +153,8 @@ struct ExportPlan {
         "ac3": Copying(filter: "audio/x-ac3", parser: "ac3parse", types: [.mp4, .mov]),
         "alac": Copying(filter: "audio/x-alac", parser: "identity ! audio/x-alac", types: [.mp4, .mov, .m4a]),
         "opus": Copying(filter: "audio/x-opus", parser: "opusparse", types: [.mp4, .webm]),
-        "vorbis": Copying(filter: "audio/x-vorbis", parser: "vorbisparse", types: [.webm]),
+        // The parser would wait for positions of an Ogg file, which the reader has turned into times.
+        "vorbis": Copying(filter: "audio/x-vorbis", parser: "identity ! audio/x-vorbis", types: [.webm]),
         "vp8": Copying(filter: "video/x-vp8", parser: "identity ! video/x-vp8", types: [.webm]),
         // GStreamer 1.22 to 1.26 crash when they write VP9 into an MP4 file.
         "vp9": Copying(filter: "video/x-vp9", parser: "vp9parse", types: [.webm]),
@@ -177,8 +178,6 @@ struct ExportPlan {
         // In Matroska files, pictures have only the times at which they are shown. MP4 needs also those of decoding.
         case "h264" where facts.isMatroska: chain += " ! " + (try timestamper("h264timestamper", find))
         case "h265" where facts.isMatroska: chain += " ! " + (try timestamper("h265timestamper", find))
-        // The parser computes times from the positions of an Ogg file, and would wait for them in any other file.
-        case "vorbis" where facts.isMatroska: chain = "identity ! audio/x-vorbis"
         default: break
         }
         return (known.filter, chain)

@@ -208,7 +208,7 @@ struct FilmFacts {
         var tracks: [Track] = []
         each(gst_discoverer_info_get_stream_list(info)) { stream in
             guard let nick = gst_discoverer_stream_info_get_stream_type_nick(stream).map({ String(cString: $0) }),
-                let kind = Track.Kind(rawValue: nick)
+                let kind = nick == "subtitles" ? .subtitle : Track.Kind(rawValue: nick)
             else { return }
             // The file of a single track, such as a WAV file, is listed beside its track.
             if let inner = gst_discoverer_stream_info_get_next(stream) {
