@@ -91,7 +91,7 @@ public enum FileURI {
         if let path = path(of: uri) {
             return uri.utf8.contains { "?#".utf8.contains($0) } ? shared(path) : uri
         }
-        let isURI = uri.prefix { $0 != ":" }.allSatisfy(isScheme) && uri.contains(":")
+        let isURI = uri.prefix { $0 != ":" }.allSatisfy(isScheme) && uri.utf8.contains(UInt8(ascii: ":"))
         let end = uri.utf8.firstIndex { "?#".utf8.contains($0) }
         return withoutSecrets(isURI ? String(uri[..<(end ?? uri.endIndex)]) : uri)
     }
