@@ -218,12 +218,30 @@ import Testing
         #expect(clock.now - second < .seconds(9))
     }
 
+    @Test func thousandsOfCovers_areRefusedAtTheLimitAndDelayNoOther() throws {
+        let names = (0..<400).map { "\($0).mp3" }
+        let stage = try LibraryStage { stage in for name in names + ["other.mp3"] { _ = try stage.song(name) } }
+        let ids = try names.map { try stage.id($0) }
+        let answers = try Self.covers(of: (0..<2_000).map { ids[$0 % ids.count] }, in: stage)
+        #expect(answers.contains { $0.hasSuffix(".LimitsExceeded") })
+        #expect(try stage.call("Artwork", [.uint64(stage.id("other.mp3")), .uint32(100)])[0] == .string(""))
+    }
+
     @Test func thousandsOfRequestsForACover_readItOnceAndDelayNoOther() throws {
         let stage = try LibraryStage { stage in try stage.song("a.mp3") }
         let id = try stage.id("a.mp3")
+        let answers = try Self.covers(of: Array(repeating: id, count: 2_000), in: stage)
+        // The stopped worker has one of them. That the file has no cover is found out once for the others.
+        #expect(answers.count { $0.hasSuffix(".DecodeFailed") } <= 1)
+        #expect(try stage.call("Artwork", [.uint64(id), .uint32(100)])[0] == .string(""))
+    }
+
+    /// Asks for all these covers at once, while the workers that run are stopped; returns the names of the errors, "" for
+    /// covers.
+    private static func covers(of ids: [UInt64], in stage: LibraryStage) throws -> [String] {
         for worker in stage.workers { kill(worker, SIGSTOP) }
         var answers: [String] = []
-        for _ in 0..<2_000 {
+        for id in ids {
             stage.connection.call(
                 stage.place, PluginKind.library.objectPath, PluginKind.library.interface, "Artwork",
                 [.uint64(id), .uint32(100)], timeout: 60
@@ -235,10 +253,8 @@ import Testing
             }
         }
         stage.connection.flush()
-        #expect(stage.wait(timeout: 60) { answers.count == 2_000 })
-        // The stopped worker has one of them. That the file has no cover is found out once for the others.
-        #expect(answers.count { $0.hasSuffix(".DecodeFailed") } <= stage.workers.count)
-        #expect(try stage.call("Artwork", [.uint64(id), .uint32(100)])[0] == .string(""))
+        #expect(stage.wait(timeout: 60) { answers.count == ids.count })
+        return answers
     }
 
     // MARK: Folders
