@@ -208,7 +208,7 @@ struct ExportPlan {
     }
 
     private static func phrase(_ track: FilmFacts.Track, _ what: String) -> String {
-        let details = [track.language, track.codec].filter { !$0.isEmpty && $0 != "und" }
+        let details = [track.language, track.kind == .subtitle ? "" : track.codec].filter { !$0.isEmpty && $0 != "und" }
         return details.isEmpty ? what : "\(what) (\(details.joined(separator: ", ")))"
     }
 
