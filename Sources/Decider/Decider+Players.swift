@@ -60,7 +60,7 @@ extension Decider {
         push([.treat, .treatPlayers])
     }
 
-    /// Whether a player of the session was asked to pause a moment ago.
+    /// Whether what a player of the session does now may be an effect of the daemon's own commands.
     func isPausing(_ member: Member, at now: Instant) -> Bool {
         players.known.contains { id, player in
             players.book.isPausing(id, at: now.microseconds) && belongs(player, to: member)

@@ -416,7 +416,7 @@ public struct Enforcement: Sendable {
             if session.mayResume || (isFirst || isFresh) && !session.holdsClaim { return .activate(session.id) }
             return session.isFreeToActivate && (isFresh || !session.holdsClaim) ? .activate(session.id) : nil
         case .interrupted:
-            // What its streams show just after its player was asked to pause may be the effect of that.
+            // What its streams show just after its player was asked to pause or to play may be the effect of that.
             return isStarted && session.mayBeTakenBack && !session.isPausing ? .takeBack(session.id) : nil
         }
     }

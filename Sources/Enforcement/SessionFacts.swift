@@ -41,7 +41,7 @@ public struct SessionFacts: Sendable, Hashable {
     /// Whether it is heard again if the user starts its program: always for an app. A call or an alert does not end a
     /// declared call or an alert that holds it.
     public let mayBeTakenBack: Bool
-    /// Whether its player was asked to pause a moment ago (`PauseBook`).
+    /// Whether its player was asked to pause, or to play before it was interrupted, a moment ago (`PauseBook`).
     public var isPausing = false
     /// Whether its player says that it is paused.
     public var hasPausedPlayer = false

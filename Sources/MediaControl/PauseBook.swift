@@ -246,14 +246,19 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
         entries.values.compactMap { $0.renewal?.playing }.min().map { $0 + UsersHand.longestSilence }
     }
 
-    /// Whether the next change of the player, and of its streams, may be an effect of the daemon's own Pause.
+    /// Whether the next change of the player, and of its streams, may be an effect of the daemon's own commands: of a Pause,
+    /// or of a Play that the interruption has overtaken.
     public func isPausing(_ player: Player, at now: UInt64) -> Bool {
         guard let entry = entries[player], entry.demand.isSilent else { return false }
         if entry.renewal?.playing != nil { return true }
         switch entry.step {
         case .pausing(_, let answered): return answered.map { now &- $0 <= UsersHand.echo } ?? true
         case .paused: return entry.quiet.map { now &- $0 <= UsersHand.echo } ?? false
-        case .idle, .lookingToPause, .perhapsPaused, .lookingToPlay, .resuming, .left: return false
+        // The player continues its stream because of the daemon's Play, before or after it says so.
+        case .resuming(_, let answered): return answered.map { isEcho(of: $0, now) } ?? true
+        // It is about to be paused. A player that does not answer is not waited for.
+        case .lookingToPause: return entry.interruption.map { now &- $0 <= Self.echoTime } ?? false
+        case .idle, .perhapsPaused, .lookingToPlay, .left: return false
         }
     }
 

@@ -219,6 +219,59 @@ import Testing
         #expect(book.playEnded(1, succeeded: true, at: 3 * second).isEmpty)
     }
 
+    /// What can happen after the daemon's Play was sent.
+    enum AfterPlay: CaseIterable, Sendable {
+        case interrupted, saysPlaying, replies
+    }
+
+    /// Every order of the three.
+    private static let orders: [[AfterPlay]] = AfterPlay.allCases.flatMap { first in
+        let rest = AfterPlay.allCases.filter { $0 != first }
+        return [[first] + rest, [first] + rest.reversed()]
+    }
+
+    /// The stream of the player continues at any time after the Play. From the interruption until the player has obeyed the
+    /// Pause, that is not the user's hand.
+    @Test(arguments: orders) mutating func interruptedBesideTheDaemonsPlay_itsEffectsAreNotTheUsers(order: [AfterPlay]) {
+        pausedByUs()
+        #expect(book.demand(.resume, of: 1, at: 3 * second) == [.ask(1)])
+        #expect(book.answered(1, paused, at: 3 * second) == [.play(1)])
+        var (now, state, isInterrupted) = (3 * second, paused, false)
+        var open: [PauseBook<Int>.Command] = []
+        for step in order {
+            now += 250_000
+            switch step {
+            case .interrupted:
+                isInterrupted = true
+                open += book.demand(.silent(since: now), of: 1, at: now)
+            case .saysPlaying:
+                state = playing
+                open += book.told(playing, by: 1, at: now)
+            case .replies: open += book.playEnded(1, succeeded: true, at: now)
+            }
+            #expect(book.isPausing(1, at: now) == isInterrupted, "\(step)")
+        }
+        while !open.isEmpty {
+            now += 250_000
+            switch open.removeFirst() {
+            case .ask: open += book.answered(1, state, at: now)
+            case .pause:
+                state = paused
+                open += book.told(paused, by: 1, at: now)
+                open += book.pauseEnded(1, succeeded: true, at: now)
+            case .play, .takeBack: Issue.record("it must stay silent")
+            }
+            #expect(book.isPausing(1, at: now))
+        }
+        #expect(state == paused && !book.isPausing(1, at: now + second))
+    }
+
+    @Test mutating func playerThatDoesNotAnswer_itsStreamsAreTheUsersAfterASecond() {
+        #expect(book.told(playing, by: 1, at: 0).isEmpty)
+        #expect(book.demand(.silent(since: second), of: 1, at: second) == [.ask(1)])
+        #expect(book.isPausing(1, at: 2 * second) && !book.isPausing(1, at: 2 * second + 1))
+    }
+
     @Test mutating func interruptedAgainBeforeItReplies_isResumedLater() {
         pausedByUs()
         #expect(book.demand(.resume, of: 1, at: 3 * second) == [.ask(1)])
