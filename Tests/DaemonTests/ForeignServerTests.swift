@@ -60,6 +60,32 @@ import Testing
         #expect(story.deaths == 0)
     }
 
+    /// PipeWire's session manager moves them one after another. None of them may be muted for good meanwhile: it would lose
+    /// its sound.
+    @Test(arguments: ServerKind.allCases, [20, 50])
+    func manyStreamsAtOnce_areAllHeld_andComeBack(_ kind: ServerKind, count: Int) throws {
+        let pulse = try kind.server()
+        let stage = try DaemonStage(pulse: pulse)
+        #expect(stage.waitForServer())
+        let own = try pulse.pactl(["get-default-sink"]).trimmingCharacters(in: .whitespacesAndNewlines)
+        let tones = try (0..<count).map {
+            try Tone(pulse, hertz: 300 + Double($0), amplitude: 0.002, name: "Crowd", latency: 0.2)
+        }
+        #expect(try eventually(timeout: 20) { try stage.listedSessions().count == 1 })
+        func areAll(on sink: String) throws -> Bool {
+            try tones.allSatisfy { $0.sink == sink } && !pulse.pactl(["list", "sink-inputs"]).contains("Mute: yes")
+        }
+        #expect(try eventually(timeout: 20) { try areAll(on: own) })
+        let phone = try stage.foreigner()
+        for _ in 0..<2 {
+            let call = phone.create("Phone", category: "play-and-record", class: "call")
+            #expect(phone.ask("activate \(call)") == "ok")
+            #expect(try eventually(timeout: 20) { try areAll(on: "sessiond.hold") })
+            #expect(phone.ask("deactivate \(call)") == "ok")
+            #expect(try eventually(timeout: 20) { try areAll(on: own) })
+        }
+    }
+
     @Test(arguments: ForeignCrashTests.Scenery.all, [false, true])
     func serverIsKilledAndThePromptOrCallEnds_nextStreamIsRestored(
         _ scenery: ForeignCrashTests.Scenery, isSameProgram: Bool
