@@ -232,7 +232,8 @@ import Testing
 
     /// The stream of the player continues at any time after the Play. From the interruption until the player has obeyed the
     /// Pause, that is not the user's hand.
-    @Test(arguments: orders) mutating func interruptedBesideTheDaemonsPlay_itsEffectsAreNotTheUsers(order: [AfterPlay]) {
+    @Test(arguments: orders)
+    mutating func interruptedBesideTheDaemonsPlay_itsEffectsAreNotTheUsers(order: [AfterPlay]) {
         pausedByUs()
         #expect(book.demand(.resume, of: 1, at: 3 * second) == [.ask(1)])
         #expect(book.answered(1, paused, at: 3 * second) == [.play(1)])
