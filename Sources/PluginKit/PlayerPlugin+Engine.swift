@@ -16,7 +16,7 @@ extension PlayerPlugin {
         }
         if goesOn { return }
         let effects = changing { () -> [Grant.Effect] in
-            let effects = decide(.finished)
+            let effects = driver.decide(.finished)
             // The next Play starts the whole queue again.
             guard queue.count > 1 else { return effects }
             queue.rewind()
@@ -24,7 +24,7 @@ extension PlayerPlugin {
             return effects
         }
         emit("Finished", [.bool(success)])
-        carry(out: effects)
+        driver.carry(out: effects)
         onFinished?(success)
     }
 
@@ -51,9 +51,9 @@ extension PlayerPlugin {
             return true
         }
         if goesOn { return }
-        let effects = changing { decide(.finished) }
+        let effects = changing { driver.decide(.finished) }
         emit("Failed", [.string(message)])
-        carry(out: effects)
+        driver.carry(out: effects)
         onFailed?(message)
     }
 

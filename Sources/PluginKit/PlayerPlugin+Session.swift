@@ -11,23 +11,22 @@ extension PlayerPlugin {
         switch event {
         case .session(let event): heard(event)
         case .servicesLost:
-            let effects = decide(.servicesLost)
-            carry(out: effects)
+            let effects = driver.decide(.servicesLost)
+            driver.carry(out: effects)
             if !effects.isEmpty { onServicesLost?("the sound server is disconnected") }
-        case .servicesReset: _ = take(.servicesReset)
-        case .daemonLost: _ = take(.daemonLost)
+        case .servicesReset: driver.take(.servicesReset)
+        case .daemonLost: driver.take(.daemonLost)
         // A new daemon does not know this interruption and would never end it: the player waits for the user.
-        case .refused: if session.path != nil { _ = take(.expelled) }
-        // A daemon that was away returned with the interruption, which was given up.
-        case .registered: if session.state == .interrupted, grant.state == .idle { _ = take(.began(.default)) }
+        case .refused: if session.path != nil { driver.take(.expelled) }
+        case .registered: driver.registered()
         }
     }
 
     private func heard(_ event: SessionEvent) {
         switch event {
-        case .interruptionBegan(let reason, _, _, _): _ = take(.began(reason))
+        case .interruptionBegan(let reason, _, _, _): driver.take(.began(reason))
         case .interruptionEnded(let shouldResume, _, _):
-            _ = take(.ended(shouldResume: shouldResume, canResume: !hasFailed))
+            driver.take(.ended(shouldResume: shouldResume, canResume: !hasFailed))
         case .duckingChanged(true, let gain):
             hold.disarm()
             engine.duck(to: gain, over: session.ducking.attack)
@@ -44,16 +43,16 @@ extension PlayerPlugin {
         let description = session.description
         let mixes = description.options.contains(.mixWithOthers) || description.category == .ambient
         let gone = previous.outputs.filter { port in !current.outputs.contains { $0.uid == port.uid } }
-        if mixes, description.sessionClass == .app, gone.contains(where: \.type.isWorn) { _ = take(.deviceGone) }
+        if mixes, description.sessionClass == .app, gone.contains(where: \.type.isWorn) { driver.take(.deviceGone) }
     }
 
     func servicesLost(_ message: String) {
-        _ = take(.engineLost)
+        driver.take(.engineLost)
         onServicesLost?(message)
         guard !grant.isServerAway else { return }
         // If the daemon has no sound server either, it reports when one starts; until then no attempt is useful.
         session.readManager("ServerConnected") { [weak self] in
-            if let self, $0.boolValue == false { _ = take(.serverIsAway) }
+            if let self, $0.boolValue == false { driver.take(.serverIsAway) }
         }
     }
 }

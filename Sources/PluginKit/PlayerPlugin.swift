@@ -12,8 +12,7 @@ public import SessionKit
 /// and was not used since. Pause and stop by the user, the end of an item and its failure deactivate the session at
 /// once with notify-others, because a silent player must not keep others silent.
 public final class PlayerPlugin: Plugin {
-    /// Called once, on the loop's thread; during the call if the daemon need not be asked.
-    public typealias Reply = (Result<Void, Failure>) -> Void
+    public typealias Reply = GrantDriver.Reply
 
     /// The plugin owns its callbacks from the initializer on.
     public let engine: any PlayerEngine
@@ -53,18 +52,15 @@ public final class PlayerPlugin: Plugin {
     /// Callers that wait to know whether the item can be played.
     var preparing: [(Bool) -> Void] = []
 
-    /// Decides when it may play. Changed only by ``take(_:)`` and ``decide(_:)``.
-    private(set) var grant = Grant(resumesOnReplug: true)
+    /// Decides when it may play, and starts the engine.
+    let driver: GrantDriver
+    var grant: Grant { driver.grant }
     var failure = ""
     /// A playlist could not be expanded: the engine has no item that could have failed.
     var isListFailed = false
     var hasFailed: Bool { engine.state == .failed || isListFailed }
-    /// The caller that waits for the answer to the next request.
-    private var answers: Reply?
     private var changeDepth = 0
     private var announcements: [Announcement<PlayerPlugin>] = []
-    private lazy var starter = Timer(on: loop) { [unowned self] in changing { _ = take(.due) } }
-    private lazy var lull = Timer(on: loop) { [unowned self] in _ = take(.lingered) }
     lazy var hold = Timer(on: loop) { [unowned self] in engine.duck(to: 0, over: session.ducking.release) }
     private let loop: EventLoop
 
@@ -74,7 +70,7 @@ public final class PlayerPlugin: Plugin {
     /// Seconds for which the session stays active when the playing item is replaced.
     ///
     /// The next item usually plays at once; other sessions should not resume in between.
-    private static let lullTime = 1.0
+    private static let linger = 1.0
 
     /// Exports the objects and creates the session. The caller owns the bus name.
     ///
@@ -91,6 +87,13 @@ public final class PlayerPlugin: Plugin {
         var description = description
         description.lowersItself = true
         session = AudioSessionClient(description, on: connection) { _ in }
+        driver = GrantDriver(session, linger: PlayerPlugin.linger, resumesOnReplug: true, on: loop)
+        driver.changing = { [unowned self] body in changing(body) }
+        driver.onStart = { [unowned self] () throws(Failure) in try start() }
+        driver.onSilence = { [engine] in engine.pause() }
+        driver.failureOfEngine = { [unowned self] in
+            hasFailed ? Failure(SessionError(.cannotStartPlaying, failure)) : nil
+        }
         session.onEvent = { [unowned self] event in changing { heard(event) } }
         engine.onStateChanged = { [unowned self] _ in changing {} }
         engine.onItemChanged = { [unowned self] in changing {} }
@@ -150,7 +153,7 @@ public final class PlayerPlugin: Plugin {
             throw Failure(.badParameter("there is no item \(start): the list has \(entries.count)"))
         }
         changing {
-            _ = take(.replaced)
+            driver.take(.replaced)
             queue.replaceAll(with: entries, startingAt: start)
             activePlaylist = nil
             open(sounding: false)
@@ -194,7 +197,7 @@ public final class PlayerPlugin: Plugin {
             let uris = Set(queue.items.map(\.entry.uri))
             memory = memory.filter { uris.contains($0.key) }
         }
-        if !sounding { _ = take(.fellSilent) }
+        if !sounding { driver.take(.fellSilent) }
         guard let item = queue.current else { return engine.unload() }
         engine.load(uri: item.entry.uri)
         if item.entry.start > 0 {
@@ -202,12 +205,12 @@ public final class PlayerPlugin: Plugin {
             // Only once: repeated, it begins at its beginning.
             queue.setStart(item.id, 0)
         }
-        if sounding { _ = take(.goesOn) }
+        if sounding { driver.take(.goesOn) }
     }
 
     /// The queue has no further item, or another one: the sound ends.
     func openOrEnd(sounding: Bool) {
-        if queue.current == nil, sounding { _ = take(.finished) }
+        if queue.current == nil, sounding { driver.take(.finished) }
         open(sounding: sounding)
     }
 
@@ -220,15 +223,14 @@ public final class PlayerPlugin: Plugin {
             return reply(.failure(Failure(error)))
         }
         if engine.state == .playing, start == nil { return reply(.success(())) }
-        answers = reply
-        changing { _ = take(.wants(at: start)) }
+        driver.ask(at: start, reply)
     }
 
     /// Pauses and deactivates the session. If it is interrupted at that time, it will not resume automatically.
     public func pause() {
         changing {
             seeking = nil
-            _ = take(.paused)
+            driver.take(.paused)
         }
     }
 
@@ -237,7 +239,7 @@ public final class PlayerPlugin: Plugin {
         changing {
             seeking = nil
             engine.stop()
-            _ = take(.stopped)
+            driver.take(.stopped)
         }
     }
 
@@ -260,7 +262,7 @@ public final class PlayerPlugin: Plugin {
         keeper?.save(self, isLast: true)
         keeper = nil
         engine.unload()
-        _ = take(.stopped)
+        driver.take(.stopped)
         session.close { _ in }
         connection.flush()
         done()
@@ -282,56 +284,11 @@ public final class PlayerPlugin: Plugin {
         }
     }
 
-    // MARK: The grant
-
-    /// Carries out the effects of the input; fails if the engine does not start.
-    func take(_ input: Grant.Input) -> Result<Void, Failure> { carry(out: grant.handle(input)) }
-
-    /// The effects alone, for signals that must be sent before they are carried out.
-    func decide(_ input: Grant.Input) -> [Grant.Effect] { grant.handle(input) }
-
-    @discardableResult
-    func carry(out effects: [Grant.Effect]) -> Result<Void, Failure> {
-        var result: Result<Void, Failure> = .success(())
-        for effect in effects {
-            switch effect {
-            case .activate(let order): activate(order)
-            case .deactivate(let notifyOthers): session.deactivate(notifyOthers: notifyOthers)
-            case .start:
-                do throws(SessionError) {
-                    try engine.play()
-                } catch {
-                    _ = take(.startFailed)
-                    result = .failure(Failure(error))
-                }
-            case .silence: engine.pause()
-            case .wait(let time): starter.arm(at: time)
-            case .linger: lull.arm(after: PlayerPlugin.lullTime)
-            }
+    private func start() throws(Failure) {
+        do throws(SessionError) {
+            try engine.play()
+        } catch {
+            throw Failure(error)
         }
-        if case .due = grant.state {} else { starter.disarm() }
-        if grant.state != .lingering { lull.disarm() }
-        return result
-    }
-
-    private func activate(_ order: UInt64) {
-        let reply = answers
-        answers = nil
-        session.activate { [weak self] result in
-            guard let self else { return }
-            let answer = changing { self.answered(result, to: order) }
-            reply?(answer)
-        }
-    }
-
-    private func answered(_ result: Result<Void, Failure>, to order: UInt64) -> Result<Void, Failure> {
-        guard case .success = result else {
-            _ = take(.refused(order: order))
-            return result
-        }
-        let isLate = order != grant.order
-        let started = take(.granted(order: order, now: MonotonicClock.now()))
-        if isLate, hasFailed { return .failure(Failure(SessionError(.cannotStartPlaying, failure))) }
-        return started
     }
 }

@@ -11,8 +11,7 @@ public import SessionKit
 /// should-resume hint, if it was recording and was not used since. A pause by the user and the end of a recording
 /// deactivate the session at once with notify-others.
 public final class RecorderPlugin: Plugin {
-    /// Called once, on the loop's thread; during the call if the daemon need not be asked.
-    public typealias Reply = (Result<Void, Failure>) -> Void
+    public typealias Reply = GrantDriver.Reply
 
     /// The plugin owns its callbacks from the initializer on.
     public let engine: any RecorderEngine
@@ -27,8 +26,9 @@ public final class RecorderPlugin: Plugin {
 
     let connection: Connection
     private let input: String
-    /// Decides when it may record.
-    private var grant = Grant()
+    /// Decides when it may record, and starts the engine.
+    private let driver: GrantDriver
+    private var grant: Grant { driver.grant }
     /// The session that interrupted it last; empty if none did.
     private var interrupter = ""
     /// A file is prepared for recording.
@@ -39,9 +39,6 @@ public final class RecorderPlugin: Plugin {
     private var limit: Double?
     /// How many seconds to record; nil: no limit.
     private var seconds: Double?
-    private lazy var starter = Timer(on: connection.loop) { [unowned self] in startNow() }
-    /// The caller that waits for the answer to the next request.
-    private var answers: Reply?
     private let freeCallers: FreeCallers
     private var changeDepth = 0
     private var announcements: [Announcement<RecorderPlugin>] = []
@@ -60,6 +57,12 @@ public final class RecorderPlugin: Plugin {
         self.input = input
         freeCallers = FreeCallers(on: connection)
         session = AudioSessionClient(description, on: connection) { _ in }
+        driver = GrantDriver(session, on: connection.loop)
+        driver.changing = { [unowned self] body in changing(body) }
+        driver.onStart = { [unowned self] () throws(Failure) in try begin() }
+        driver.onSilence = { [engine] in engine.pause() }
+        driver.soundsAnyway = { [engine] in engine.state == .recording }
+        driver.onLateFailure = { [unowned self] in failed($0.message) }
         session.onEvent = { [unowned self] event in changing { heard(event) } }
         engine.onStateChanged = { [unowned self] _ in changing {} }
         engine.onFinished = { [unowned self] whole in finished(whole) }
@@ -139,19 +142,14 @@ public final class RecorderPlugin: Plugin {
             return reply(.failure(Failure(error)))
         }
         self.seconds = seconds
-        if engine.state == .recording { return reply(begin()) }
-        answers = reply
-        changing { _ = take(.wants(at: start)) }
-    }
-
-    private func startNow() {
-        if case .failure(let failure) = changing({ take(.due) }) { failed(failure.message) }
+        if engine.state == .recording { return reply(Result { () throws(Failure) in try begin() }) }
+        driver.ask(at: start, reply)
     }
 
     /// Pauses and deactivates the session; the file can be played. If it is interrupted at that time, it will not
     /// resume automatically.
     public func pause() {
-        changing { _ = take(.paused) }
+        changing { _ = driver.take(.paused) }
     }
 
     /// Ends the recording; `Finished` is sent when the file is complete.
@@ -159,7 +157,7 @@ public final class RecorderPlugin: Plugin {
         changing {
             engine.stop()
             // The source is in use until the file is complete.
-            _ = take(isBusy ? .ending : .stopped)
+            driver.take(isBusy ? .ending : .stopped)
         }
     }
 
@@ -218,58 +216,14 @@ public final class RecorderPlugin: Plugin {
         route?.inputs.first.map { String($0.uid.prefix { $0 != "/" }) }
     }
 
-    // MARK: The grant
-
-    /// Carries out the effects of the input; fails if the engine does not start.
-    private func take(_ input: Grant.Input) -> Result<Void, Failure> { carry(out: grant.handle(input)) }
-
-    @discardableResult
-    private func carry(out effects: [Grant.Effect]) -> Result<Void, Failure> {
-        var result: Result<Void, Failure> = .success(())
-        for effect in effects {
-            switch effect {
-            case .activate(let order): activate(order)
-            case .deactivate(let notifyOthers): session.deactivate(notifyOthers: notifyOthers)
-            case .start:
-                result = begin()
-                if case .failure = result, engine.state != .recording { _ = take(.startFailed) }
-            case .silence: engine.pause()
-            case .wait(let time): starter.arm(at: time)
-            // No other item follows a recording.
-            case .linger: break
-            }
-        }
-        if case .due = grant.state {} else { starter.disarm() }
-        return result
-    }
-
-    private func activate(_ order: UInt64) {
-        let reply = answers
-        answers = nil
-        session.activate { [weak self] result in
-            guard let self else { return }
-            let answer = changing { self.answered(result, to: order) }
-            reply?(answer)
-        }
-    }
-
-    private func answered(_ result: Result<Void, Failure>, to order: UInt64) -> Result<Void, Failure> {
-        guard case .success = result else {
-            _ = take(.refused(order: order))
-            return result
-        }
-        return take(.granted(order: order, now: MonotonicClock.now()))
-    }
-
     /// The session is active.
-    private func begin() -> Result<Void, Failure> {
+    private func begin() throws(Failure) {
         do throws(SessionError) {
             if let seconds { try engine.record(for: seconds) } else { try engine.record() }
             limit = seconds.map { engine.position + $0 }
             seconds = nil
-            return .success(())
         } catch {
-            return .failure(Failure(error))
+            throw Failure(error)
         }
     }
 
@@ -281,14 +235,13 @@ public final class RecorderPlugin: Plugin {
         // Without a daemon, the interruption would not end.
         case .daemonLost:
             if grant.isInterrupted { paused("sessiond stopped while it was interrupted") }
-            _ = take(.daemonLost)
-        // A daemon that was away returned with the interruption, which was given up.
-        case .registered: if session.state == .interrupted, grant.state == .idle { _ = take(.began(.default)) }
+            driver.take(.daemonLost)
+        case .registered: driver.registered()
         // A new daemon does not know this interruption and would never end it: the recorder waits for the user.
         case .refused(let failure):
             guard session.path != nil else { break }
             if engine.state == .recording { paused(failure.message) }
-            _ = take(.expelled)
+            driver.take(.expelled)
         // The engine reports the result of the recording.
         case .servicesLost, .servicesReset: break
         }
@@ -300,7 +253,7 @@ public final class RecorderPlugin: Plugin {
             var wasRecording = engine.state == .recording
             if case .due = grant.state { wasRecording = true }
             interrupter = name
-            _ = take(.began(reason))
+            driver.take(.began(reason))
             if reason == .routeDisconnected, wasRecording { paused(gone([name])) }
         case .interruptionEnded(let shouldResume, _, _): interruptionEnded(shouldResume)
         case .routeChanged(.oldDeviceUnavailable, let previous, let current): inputsChanged(previous, current)
@@ -315,7 +268,7 @@ public final class RecorderPlugin: Plugin {
             paused(who + ", and the interruption ended without the should-resume hint")
         }
         if let limit { seconds = max(limit - engine.position, 1e-6) }
-        _ = take(.ended(shouldResume: shouldResume, canResume: canResume))
+        driver.take(.ended(shouldResume: shouldResume, canResume: canResume))
     }
 
     /// The server would continue with another microphone, which the user did not choose.
@@ -326,7 +279,7 @@ public final class RecorderPlugin: Plugin {
         if case .due = grant.state { return }
         // An interrupted recording will not resume either, and the end of the interruption reports nothing more.
         if engine.state == .recording || grant.isInterrupted { paused(gone(left.map(\.name))) }
-        _ = take(.deviceGone)
+        driver.take(.deviceGone)
     }
 
     private func gone(_ names: [String]) -> String {
@@ -358,9 +311,9 @@ public final class RecorderPlugin: Plugin {
     private func over(_ tell: () -> Void) {
         let effects = changing { () -> [Grant.Effect] in
             (limit, seconds, isPrepared) = (nil, nil, false)
-            return grant.handle(.finished)
+            return driver.decide(.finished)
         }
         tell()
-        carry(out: effects)
+        driver.carry(out: effects)
     }
 }

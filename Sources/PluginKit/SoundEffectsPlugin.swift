@@ -17,7 +17,7 @@ public final class SoundEffectsPlugin: Plugin {
     public static let longest = 30.0
     private static let limits = (loaded: 256, playing: 64, decoding: 8)
     /// Seconds for which the session stays active after the last sound, because effects often come in groups.
-    private static let lullTime = 0.5
+    private static let linger = 0.5
 
     /// The plugin owns its ``AudioSessionClient/onEvent`` from the initializer on.
     public let session: AudioSessionClient
@@ -43,12 +43,11 @@ public final class SoundEffectsPlugin: Plugin {
     private var loading = 0
     /// Requests that the server has not answered.
     private var pending = 0
-    /// Decides when effects may play. Changed only by ``take(_:)``.
-    private var grant = Grant()
+    /// Decides when effects may play.
+    private let driver: GrantDriver
     /// Effects that wait for the daemon's answer.
     private var wishes: [(Result<Void, Failure>) -> Void] = []
     private let loop: EventLoop
-    private lazy var lull = Timer(on: loop) { [unowned self] in if isIdle { take(.lingered) } }
     private var announcements: [Announcement<SoundEffectsPlugin>] = []
 
     /// Exports the object and creates the session. The objects on the connection keep this object alive.
@@ -58,6 +57,10 @@ public final class SoundEffectsPlugin: Plugin {
     ) {
         (self.decoder, self.cache, self.connection, self.loop) = (decoder, cache, connection, loop)
         session = AudioSessionClient(description, on: connection) { _ in }
+        driver = GrantDriver(session, linger: Self.linger, on: loop)
+        driver.onStart = { [unowned self] () throws(Failure) in answer(.success(())) }
+        driver.onSilence = { [unowned self] in for stream in playing.keys { cache.stop(stream) } }
+        driver.isSilent = { [unowned self] in isIdle }
         session.onEvent = { [unowned self] event in heard(event) }
         cache.onEnded = { [unowned self] stream, wasWhole in ended(stream, wasWhole) }
         cache.onLost = { [unowned self] in for id in effects.keys { effects[id]?.isCached = false } }
@@ -170,39 +173,15 @@ public final class SoundEffectsPlugin: Plugin {
             case .success: self?.playNow(effect, reply)
             }
         }
-        switch grant.state {
+        switch driver.grant.state {
         case .asking: break
-        case .sounding where session.state == .active, .lingering where session.state == .active: take(.goesOn)
-        case .idle, .lingering, .due, .sounding, .ending, .interrupted, .unplugged: take(.wants(at: nil))
+        case .sounding where session.state == .active, .lingering where session.state == .active: driver.take(.goesOn)
+        case .idle, .lingering, .due, .sounding, .ending, .interrupted, .unplugged: ask()
         }
     }
 
-    /// Carries out the effects of the input.
-    private func take(_ input: Grant.Input) {
-        for effect in grant.handle(input) {
-            switch effect {
-            case .activate(let order): activate(order)
-            case .deactivate(let notifyOthers): session.deactivate(notifyOthers: notifyOthers)
-            case .start: answer(.success(()))
-            case .silence: for stream in playing.keys { cache.stop(stream) }
-            case .linger: lull.arm(after: Self.lullTime)
-            // Effects have no start time.
-            case .wait: break
-            }
-        }
-        if grant.state != .lingering { lull.disarm() }
-    }
-
-    private func activate(_ order: UInt64) {
-        session.activate { [weak self] result in
-            guard let self else { return }
-            switch result {
-            case .success: take(.granted(order: order, now: MonotonicClock.now()))
-            case .failure:
-                take(.refused(order: order))
-                answer(result)
-            }
-        }
+    private func ask() {
+        driver.ask { [weak self] result in if case .failure = result { self?.answer(result) } }
     }
 
     private func answer(_ result: Result<Void, Failure>) {
@@ -231,16 +210,16 @@ public final class SoundEffectsPlugin: Plugin {
         pending -= 1
         reply(result)
         changed()
-        if isIdle { take(.burstOver) }
+        if isIdle { driver.take(.burstOver) }
     }
 
     // MARK: Signals
 
     private func heard(_ event: AudioSessionClient.Event) {
         switch event {
-        case .session(.interruptionBegan(let reason, _, _, _)): take(.began(reason))
+        case .session(.interruptionBegan(let reason, _, _, _)): driver.take(.began(reason))
         case .session(.mutedChanged(true)): for stream in playing.keys { cache.stop(stream) }
-        case .daemonLost: take(.daemonLost)
+        case .daemonLost: driver.take(.daemonLost)
         // An effect whose time has passed is not played later.
         case .session, .servicesLost, .servicesReset, .registered, .refused: break
         }
@@ -250,7 +229,7 @@ public final class SoundEffectsPlugin: Plugin {
         guard let what = playing.removeValue(forKey: stream) else { return }
         completed(what.effect, what.number, wasWhole)
         changed()
-        if isIdle { take(.burstOver) }
+        if isIdle { driver.take(.burstOver) }
     }
 
     private func completed(_ effect: UInt32, _ number: UInt32, _ wasWhole: Bool) {
