@@ -28,8 +28,8 @@ public final class Jobs {
     private var live: [UInt64: Job] = [:]
     /// The ended jobs that are listed, oldest first, with the times at which they are removed.
     private var over: [(job: Job, until: UInt64)] = []
-    /// The connections with jobs that are not detached.
-    private var owners: [String: (watch: Subscription, jobs: Set<UInt64>)] = [:]
+    /// The jobs that are not detached.
+    private lazy var owned = OwnedObjects(on: connection) { [weak self] in self?.live[$0]?.cancel() }
     private lazy var cleaning = Timer(on: loop) { [unowned self] in clean() }
 
     /// - Parameter lastNumber: the last number of the jobs from earlier processes.
@@ -74,7 +74,7 @@ public final class Jobs {
         let wasBusy = isBusy
         live[job.number] = job
         job.export()
-        if !isDetached { watch(owner, for: job.number) }
+        if !isDetached { owned.add(job.number, of: owner) }
         if !wasBusy { onBusyChanged(true) }
         return job
     }
@@ -89,17 +89,6 @@ public final class Jobs {
         if caller != job.owner { try callers.require(caller, to: "control the jobs of other programs") }
     }
 
-    private func watch(_ owner: String, for number: UInt64) {
-        if owners[owner] == nil {
-            let watch = connection.watchName(owner) { [weak self] in
-                guard let numbers = self?.owners.removeValue(forKey: owner)?.jobs else { return }
-                self?.cancel(Array(numbers))
-            }
-            owners[owner] = (watch, [])
-        }
-        owners[owner]?.jobs.insert(number)
-    }
-
     /// Cancels the newest job first: newer jobs wait, and must not start when an older one ends.
     private func cancel(_ numbers: [UInt64]) {
         connection.batch { for number in numbers.sorted(by: >) { live[number]?.cancel() } }
@@ -107,10 +96,7 @@ public final class Jobs {
 
     func ended(_ job: Job) {
         guard live.removeValue(forKey: job.number) != nil else { return }
-        if var owner = owners[job.owner] {
-            owner.jobs.remove(job.number)
-            owners[job.owner] = owner.jobs.isEmpty ? nil : owner
-        }
+        owned.remove(job.number, of: job.owner)
         over.append((job, MonotonicClock.now() + MonotonicClock.microseconds(Self.listed)))
         clean()
         if live.isEmpty { onBusyChanged(false) }
