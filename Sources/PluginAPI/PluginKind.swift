@@ -1,9 +1,21 @@
-/// A kind of plugin: its names, and whether it needs a session. ``all`` is the table of the kinds in this package.
+/// A kind of plugin: its names, its interfaces, and which sessions it has.
+///
+/// ``all`` is the table of the kinds in this package.
 ///
 /// Bus names, object paths, programs, usage texts and the programs that `sessionctl` starts come from this table. Tests
 /// compare the manifests, the bus policy, the interface descriptions and the Makefile with it. A third party may define
 /// another kind; it is not in the table.
 public struct PluginKind: Sendable, Hashable {
+    /// The sessions of a plugin program.
+    public enum Sessions: Sendable, Hashable {
+        /// None, because it neither plays nor records.
+        case none
+        /// One for the program, of that category unless its command line gives another one.
+        case one(Category)
+        /// One for each object that a client creates in it.
+        case perObject
+    }
+
     /// `Kind` in the manifest, and the first argument of `Open`.
     public let word: String
     /// The id of the plugin in this package.
@@ -12,14 +24,14 @@ public struct PluginKind: Sendable, Hashable {
     public let program: String
     /// The Debian package with the plugin; empty: it is not in this project.
     public let package: String
-    /// Its D-Bus interface; the description in `data/dbus` has the same name.
-    public let interface: String
-    /// The path of the object with that interface.
+    /// Its D-Bus interfaces on one object, its own one first; the descriptions in `data/dbus` have the same names.
+    public let interfaces: [String]
+    /// The path of the object with these interfaces.
     public let objectPath: String
     /// The bus name of its programs, without `.instance` and the process id.
     public let busName: String
-    /// The default category of the program's session; nil: it has no session, because it neither plays nor records.
-    public let category: Category?
+    /// Which sessions its programs have.
+    public let sessions: Sessions
     /// Whether it records; then it has the options `--input` and `--duration`.
     public let records: Bool
     /// The argument of the program, and its meaning, for the usage text. Empty: the program has no argument and only
@@ -28,24 +40,36 @@ public struct PluginKind: Sendable, Hashable {
     public let action: String
 
     public init(
-        word: String, id: String, program: String, package: String = "", interface: String, objectPath: String,
-        busName: String, category: Category?, records: Bool = false, item: String, action: String
+        word: String, id: String, program: String, package: String = "", interfaces: [String], objectPath: String,
+        busName: String, sessions: Sessions, records: Bool = false, item: String, action: String
     ) {
         self.word = word
         self.id = id
         self.program = program
         self.package = package
-        self.interface = interface
+        precondition(!interfaces.isEmpty, "a kind has an interface")
+        self.interfaces = interfaces
         self.objectPath = objectPath
         self.busName = busName
-        self.category = category
+        self.sessions = sessions
         self.records = records
         self.item = item
         self.action = action
     }
 
-    /// Whether its programs have a session.
-    public var needsSession: Bool { category != nil }
+    /// The interface that only this kind has.
+    public var interface: String { interfaces[0] }
+
+    /// The default category of the program's session; nil: the program itself has no session.
+    public var category: Category? {
+        switch sessions {
+        case .one(let category): category
+        case .none, .perObject: nil
+        }
+    }
+
+    /// Whether it plays or records.
+    public var needsSession: Bool { sessions != .none }
 
     /// Every kind in this package.
     public static let all = [player, recorder, soundEffects, assets, uploads, library]
@@ -53,37 +77,37 @@ public struct PluginKind: Sendable, Hashable {
     /// It also implements MPRIS.
     public static let player = PluginKind(
         word: "player", id: "org.sessiond1.player", program: "sessiond-player", package: "sessiond-plugins",
-        interface: "org.sessiond1.Player", objectPath: "/org/sessiond1/player",
-        busName: "org.mpris.MediaPlayer2.sessiond_player", category: .playback, item: "URI|FILE",
+        interfaces: ["org.sessiond1.Player"], objectPath: "/org/sessiond1/player",
+        busName: "org.mpris.MediaPlayer2.sessiond_player", sessions: .one(.playback), item: "URI|FILE",
         action: "Plays URI to its end")
 
     public static let recorder = PluginKind(
         word: "recorder", id: "org.sessiond1.recorder", program: "sessiond-recorder", package: "sessiond-plugins",
-        interface: "org.sessiond1.Recorder", objectPath: "/org/sessiond1/recorder",
-        busName: "org.sessiond1.Recorder", category: .record, records: true, item: "FILE",
+        interfaces: ["org.sessiond1.Recorder"], objectPath: "/org/sessiond1/recorder",
+        busName: "org.sessiond1.Recorder", sessions: .one(.record), records: true, item: "FILE",
         action: "Records into FILE until it is stopped")
 
     public static let soundEffects = PluginKind(
         word: "sound-effects", id: "org.sessiond1.effects", program: "sessiond-effects", package: "sessiond-plugins",
-        interface: "org.sessiond1.SoundEffects", objectPath: "/org/sessiond1/effects",
-        busName: "org.sessiond1.SoundEffects", category: .ambient, item: "FILE",
+        interfaces: ["org.sessiond1.SoundEffects"], objectPath: "/org/sessiond1/effects",
+        busName: "org.sessiond1.SoundEffects", sessions: .one(.ambient), item: "FILE",
         action: "Plays FILE, a sound of at most 30 s, to its end")
 
     /// Films and sounds as files: their properties, pictures, thumbnails and exports. It plays no sound.
     public static let assets = PluginKind(
         word: "assets", id: "org.sessiond1.assets", program: "sessiond-assets", package: "sessiond-films",
-        interface: "org.sessiond1.Assets", objectPath: "/org/sessiond1/assets",
-        busName: "org.sessiond1.Assets", category: nil, item: "FILE", action: "Checks that FILE can be played")
+        interfaces: ["org.sessiond1.Assets"], objectPath: "/org/sessiond1/assets",
+        busName: "org.sessiond1.Assets", sessions: .none, item: "FILE", action: "Checks that FILE can be played")
 
     /// Uploads. It has no session, because it plays no sound.
     public static let uploads = PluginKind(
         word: "uploads", id: "org.sessiond1.transfer", program: "sessiond-transfer", package: "sessiond-transfer",
-        interface: "org.sessiond1.Uploads", objectPath: "/org/sessiond1/uploads", busName: "org.sessiond1.Uploads",
-        category: nil, item: "", action: "Uploads files to web servers for other programs")
+        interfaces: ["org.sessiond1.Uploads"], objectPath: "/org/sessiond1/uploads", busName: "org.sessiond1.Uploads",
+        sessions: .none, item: "", action: "Uploads files to web servers for other programs")
 
     /// The music library of a user. It has no session, because players play the music.
     public static let library = PluginKind(
         word: "library", id: "org.sessiond1.library", program: "sessiond-library", package: "sessiond-library",
-        interface: "org.sessiond1.Library", objectPath: "/org/sessiond1/library", busName: "org.sessiond1.Library",
-        category: nil, item: "", action: "Finds, keeps and searches the user's music for other programs")
+        interfaces: ["org.sessiond1.Library"], objectPath: "/org/sessiond1/library", busName: "org.sessiond1.Library",
+        sessions: .none, item: "", action: "Finds, keeps and searches the user's music for other programs")
 }

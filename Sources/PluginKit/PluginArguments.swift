@@ -32,7 +32,7 @@ public struct PluginArguments {
         case wrong(String)
     }
 
-    /// Only kinds with a session take its parameters; only kinds that record take `--input` and `--duration`.
+    /// Only programs with one session take its parameters; only kinds that record take `--input` and `--duration`.
     static func parse(_ words: [String], _ kind: PluginKind) -> Outcome {
         var reader = PluginArguments(
             session: AudioSessionClient.Description(name: kind.program, category: kind.category ?? .ambient))
@@ -69,10 +69,10 @@ public struct PluginArguments {
             case "--": mayBeOption = false
             case "--help", "-h": return .print(PluginArguments.usage(kind))
             case "--name": session.name = try value()
-            case "--category" where kind.needsSession: session.category = try parsed(value(), parts[0])
-            case "--mode" where kind.needsSession: session.mode = try parsed(value(), parts[0])
-            case "--class" where kind.needsSession: session.sessionClass = try parsed(value(), parts[0])
-            case "--option" where kind.needsSession: options.append(try value())
+            case "--category" where kind.category != nil: session.category = try parsed(value(), parts[0])
+            case "--mode" where kind.category != nil: session.mode = try parsed(value(), parts[0])
+            case "--class" where kind.category != nil: session.sessionClass = try parsed(value(), parts[0])
+            case "--option" where kind.category != nil: options.append(try value())
             case "--id": pluginID = try value()
             case "--system": isSystem = true
             case "--die-with-parent": endsWithParent = true

@@ -120,7 +120,7 @@ extension MediaQuery {
 extension PluginKind {
     /// This package has no plugin of this kind; a desktop provides one.
     static let mediaPicker = PluginKind(
-        word: "media-picker", id: "org.sessiond1.picker", program: "", interface: "org.sessiond1.MediaPicker",
-        objectPath: "/org/sessiond1/media_picker", busName: "org.sessiond1.MediaPicker", category: nil, item: "",
+        word: "media-picker", id: "org.sessiond1.picker", program: "", interfaces: ["org.sessiond1.MediaPicker"],
+        objectPath: "/org/sessiond1/media_picker", busName: "org.sessiond1.MediaPicker", sessions: .none, item: "",
         action: "Lets the user pick items of the music library")
 }

@@ -28,10 +28,12 @@ import Testing
     @Test func eachInterface_hasAFileWithItsName() throws {
         // A media picker is brought by others.
         let own = ["Manager", "Session", "Plugins", "Job", "MediaPicker"].map { "org.sessiond1.\($0)" }
-        #expect(try Set(names("data/dbus", ending: ".xml")) == Set(own + PluginKind.all.map(\.interface)))
+        #expect(try Set(names("data/dbus", ending: ".xml")) == Set(own + PluginKind.all.flatMap(\.interfaces)))
         for kind in PluginKind.all {
-            let text = try Repository.text("data/dbus/\(kind.interface).xml")
-            #expect(text.contains("<interface name=\"\(kind.interface)\">"))
+            for interface in kind.interfaces {
+                let text = try Repository.text("data/dbus/\(interface).xml")
+                #expect(text.contains("<interface name=\"\(interface)\">"))
+            }
         }
     }
 

@@ -7,8 +7,8 @@ import Testing
 @Suite struct PluginArgumentsTests {
     /// A kind without a session.
     private static let library = PluginKind(
-        word: "library", id: "org.example.library", program: "example-library", interface: "org.example.Library",
-        objectPath: "/org/example/library", busName: "org.example.Library", category: nil, item: "FOLDER",
+        word: "library", id: "org.example.library", program: "example-library", interfaces: ["org.example.Library"],
+        objectPath: "/org/example/library", busName: "org.example.Library", sessions: .none, item: "FOLDER",
         action: "Lists FOLDER")
 
     private func usage(_ kind: PluginKind) -> String {

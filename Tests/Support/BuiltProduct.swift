@@ -13,7 +13,8 @@ public func builtProduct(named name: String) throws -> String {
     return path
 }
 
-/// The folder of the executables. Each plugin with a session in it is a hard link to the executable that SwiftPM builds.
+/// The folder of the executables. Each plugin of the package `sessiond-plugins` in it is a hard link to
+/// the executable that SwiftPM builds.
 private let folderOfProducts = Result<String, any Error> {
     let running = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
     var folder = URL(fileURLWithPath: running).deletingLastPathComponent()
@@ -25,7 +26,7 @@ private let folderOfProducts = Result<String, any Error> {
         if built("sessiond") != nil {
             // The short runs of the sanitizers have no plugins.
             if let plugin = built("sessiond-plugin") {
-                for kind in PluginKind.all where kind.needsSession {
+                for kind in PluginKind.all where kind.package == "sessiond-plugins" {
                     try link(plugin, to: folder.appendingPathComponent(kind.program).path)
                 }
             }
