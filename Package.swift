@@ -68,6 +68,7 @@ let package = Package(
     products: [
         .library(name: "SessionKit", targets: ["SessionKit"]),
         .library(name: "PluginKit", targets: ["PluginKit"]),
+        .library(name: "PluginKitTesting", targets: ["PluginKitTesting"]),
         .executable(name: "sessiond", targets: ["sessiond"]),
         .executable(name: "sessionctl", targets: ["sessionctl"]),
     ] + plugins.map { .executable(name: $0.program, targets: [$0.program]) },
@@ -149,6 +150,8 @@ let package = Package(
                 "PluginAPI",
             ],
             embedding: played, exclude: served + foreign),
+        // An engine without sound and a daemon without rules, for the tests of plugins.
+        room("PluginKitTesting", ["SessionBus", "DBus", "EventLoop", "PluginAPI"]),
 
         // Programs. They only connect the modules above.
         program(
@@ -227,8 +230,8 @@ let package = Package(
         tests(
             "PluginKitTests",
             [
-                "PluginKit", "SessionKit", "SessionBus", "DBus", "EventLoop", "PluginAPI", "TestSupport",
-                "ReferenceModel",
+                "PluginKit", "PluginKitTesting", "SessionKit", "SessionBus", "DBus", "EventLoop", "PluginAPI",
+                "TestSupport", "ReferenceModel",
             ]),
         tests("EventLoopTests", ["EventLoop", "TestSupport"]),
         tests("HTTPTests", ["HTTP", "EventLoop", "TestSupport"]),
@@ -253,8 +256,8 @@ let package = Package(
         tests(
             "DaemonTests",
             [
-                "SessionBus", "SessionKit", "DBus", "Enforcement", "EventLoop", "PluginAPI", "TestSupport", "Fuzzing",
-                "SessionManager", "Scenario", "State", "ReferenceModel",
+                "SessionBus", "SessionKit", "PluginKit", "PluginKitTesting", "DBus", "Enforcement", "EventLoop",
+                "PluginAPI", "TestSupport", "Fuzzing", "SessionManager", "Scenario", "State", "ReferenceModel",
             ]),
     ]
         + plugins.map {

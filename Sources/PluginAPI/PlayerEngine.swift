@@ -124,6 +124,8 @@ public protocol PlayerEngine: AnyObject {
     var device: String? { get set }
     /// The last gain given to ``duck(to:over:)``, in dB; 0 when not ducked.
     var duckGain: Double { get }
+    /// Itself, if it knows the next item; nil by default.
+    var queueing: (any QueueingEngine)? { get }
 
     /// After every change of ``state``, with the new one.
     var onStateChanged: ((PlayerState) -> Void)? { get set }
@@ -166,6 +168,8 @@ extension PlayerEngine {
     public var loadedRanges: [ClosedRange<Double>] { duration.map { [0...$0] } ?? [] }
     /// For engines that do not use the network.
     public var isStalled: Bool { false }
+    /// For engines that play one item and know of no other.
+    public var queueing: (any QueueingEngine)? { nil }
 }
 
 /// An engine that knows the next item: it continues without a gap, and expands playlists.
@@ -179,4 +183,8 @@ public protocol QueueingEngine: PlayerEngine {
     var onAdvanced: (() -> Void)? { get set }
     /// The loaded item is a playlist: its entries in order, at least one. The engine has released the item.
     var onPlaylist: (([PlaylistEntry]) -> Void)? { get set }
+}
+
+extension QueueingEngine {
+    public var queueing: (any QueueingEngine)? { self }
 }

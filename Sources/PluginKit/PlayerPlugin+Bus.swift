@@ -1,4 +1,4 @@
-import DBus
+public import DBus
 import EventLoop
 import MediaValues
 import PluginAPI
@@ -8,22 +8,29 @@ import SessionKit
 // `org.sessiond1.Player`, and the common part of both interfaces of a player.
 
 extension PlayerPlugin {
-    /// The object path.
-    public static let objectPath = ObjectPath.player
-
     func export() -> [Announcement<PlayerPlugin>] {
         let objects = connection.objects
-        objects.export(self, at: ObjectPath.player, interfaces: [PlayerPlugin.interface])
+        // The library asks for what plays at a path that it does not know.
+        if path != PluginKind.player.objectPath { objects.enableObjectManager(at: "/") }
+        objects.export(self, at: path, interfaces: [PlayerPlugin.interface])
+        for add in further { add(objects, path) }
         exportMPRIS()
         return [
-            Announcement(
-                self, path: ObjectPath.player, interface: BusName.player, PlayerPlugin.properties, on: objects),
+            Announcement(self, path: path, interface: BusName.player, PlayerPlugin.properties, on: objects),
             announcementOfMPRIS(), announcementOfPlaylists(),
         ]
     }
 
+    /// Serves another interface at the player's path, such as that of a kind which plays more than sound.
+    ///
+    /// Its object announces its own changes. Call this before ``serve()``.
+    public func add<Object: AnyObject>(_ interface: Interface<Object>, of object: Object) {
+        precondition(!isServed, "the player is on the bus already")
+        further.append { objects, path in objects.export(object, at: path, interfaces: [interface]) }
+    }
+
     func emit(_ member: String, _ arguments: [Value]) {
-        connection.objects.emit(path: ObjectPath.player, interface: BusName.player, member: member, arguments)
+        connection.objects.emit(path: path, interface: BusName.player, member: member, arguments)
     }
 
     func setVolume(_ volume: Double) throws(Failure) {

@@ -7,14 +7,14 @@ import SessionKit
 // `org.mpris.MediaPlayer2` and `.Player`, version 2.2: the interfaces for media keys, playerctl and desktops.
 
 extension PlayerPlugin {
-    static let path = "/org/mpris/MediaPlayer2"
+    static let mprisPath = "/org/mpris/MediaPlayer2"
     private static let rootName = "org.mpris.MediaPlayer2"
     private static let playerName = "org.mpris.MediaPlayer2.Player"
     static let noTrack = "/org/mpris/MediaPlayer2/TrackList/NoTrack"
 
     func exportMPRIS() {
         connection.objects.export(
-            self, at: PlayerPlugin.path,
+            self, at: PlayerPlugin.mprisPath,
             interfaces: [
                 PlayerPlugin.rootInterface, PlayerPlugin.playerInterface, PlayerPlugin.trackListInterface,
                 PlayerPlugin.playlistsInterface,
@@ -23,13 +23,13 @@ extension PlayerPlugin {
 
     func announcementOfMPRIS() -> Announcement<PlayerPlugin> {
         Announcement(
-            self, path: PlayerPlugin.path, interface: PlayerPlugin.playerName, PlayerPlugin.playerProperties,
+            self, path: PlayerPlugin.mprisPath, interface: PlayerPlugin.playerName, PlayerPlugin.playerProperties,
             on: connection.objects)
     }
 
     func emitSeeked(_ position: Double) {
         connection.objects.emit(
-            path: PlayerPlugin.path, interface: PlayerPlugin.playerName, member: "Seeked",
+            path: PlayerPlugin.mprisPath, interface: PlayerPlugin.playerName, member: "Seeked",
             [.int64(microseconds(position))])
     }
 

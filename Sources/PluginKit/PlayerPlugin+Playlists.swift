@@ -16,28 +16,28 @@ extension PlayerPlugin {
         let shelf = PlaylistShelf(on: connection, connect)
         shelf.onChanged = { [unowned self] renamed in
             changing {}
-            for entry in renamed { tellPlaylist("PlaylistChanged", [Self.structure(entry)]) }
+            for entry in renamed { tellPlaylist("PlaylistChanged", [structure(entry)]) }
         }
         playlists = shelf
     }
 
     func announcementOfPlaylists() -> Announcement<PlayerPlugin> {
         Announcement(
-            self, path: PlayerPlugin.path, interface: Self.playlistsName, Self.playlistProperties,
+            self, path: PlayerPlugin.mprisPath, interface: Self.playlistsName, Self.playlistProperties,
             on: connection.objects)
     }
 
     private func tellPlaylist(_ member: String, _ arguments: [Value]) {
-        connection.objects.emit(path: PlayerPlugin.path, interface: Self.playlistsName, member: member, arguments)
+        connection.objects.emit(path: PlayerPlugin.mprisPath, interface: Self.playlistsName, member: member, arguments)
     }
 
-    private static let prefix = "\(ObjectPath.player)/playlist/"
+    private var prefix: String { "\(path)/playlist/" }
 
-    private static func structure(_ entry: PlaylistShelf.Entry) -> Value {
+    private func structure(_ entry: PlaylistShelf.Entry) -> Value {
         .structure([.objectPath(prefix + String(entry.id)), .string(entry.name), .string("")])
     }
 
-    private static func id(_ path: String) -> UInt64? {
+    private func id(_ path: String) -> UInt64? {
         guard path.hasPrefix(prefix), let id = UInt64(path.dropFirst(prefix.count)), prefix + String(id) == path else {
             return nil
         }
@@ -46,7 +46,7 @@ extension PlayerPlugin {
 
     /// Loads its items, and plays them.
     private func activatePlaylist(_ path: String, _ reply: @escaping Reply) {
-        guard let playlists, let id = Self.id(path) else {
+        guard let playlists, let id = id(path) else {
             return reply(.failure(Failure(.badParameter("\(quoted(path)): no such playlist"))))
         }
         playlists.read { [weak self] answer in
@@ -86,7 +86,7 @@ extension PlayerPlugin {
             case .success(let entries):
                 // Only this order is supported, so it is returned for every requested order.
                 let ordered = isReversed ? entries.reversed() : entries
-                call.reply([.array(of: "(oss)", ordered.dropFirst(index).prefix(max).map(Self.structure))])
+                call.reply([.array(of: "(oss)", ordered.dropFirst(index).prefix(max).map(self.structure))])
             }
         }
     }
@@ -104,7 +104,7 @@ extension PlayerPlugin {
                         ])
                     }
                     let known = player.playlists?.entries.first { $0.id == active.id } ?? active
-                    return .structure([.bool(true), structure(known)])
+                    return .structure([.bool(true), player.structure(known)])
                 }),
         ]
     }

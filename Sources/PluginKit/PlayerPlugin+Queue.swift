@@ -174,11 +174,11 @@ extension PlayerPlugin {
     }
 
     /// The object path of an item.
-    func trackPath(_ id: UInt64) -> String { "\(ObjectPath.player)/track/\(id)" }
+    func trackPath(_ id: UInt64) -> String { "\(path)/track/\(id)" }
 
     /// The id in such a path; nil if it is none.
     func trackID(_ path: String) -> UInt64? {
-        let prefix = "\(ObjectPath.player)/track/"
+        let prefix = "\(self.path)/track/"
         guard path.hasPrefix(prefix), let id = UInt64(path.dropFirst(prefix.count)), trackPath(id) == path else {
             return nil
         }

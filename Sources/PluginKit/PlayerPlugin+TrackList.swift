@@ -39,7 +39,7 @@ extension PlayerPlugin {
         emit("QueueChanged", [])
         // Only that it changed, without the new value: a list may be long.
         connection.objects.emit(
-            path: PlayerPlugin.path, interface: StandardName.properties, member: "PropertiesChanged",
+            path: PlayerPlugin.mprisPath, interface: StandardName.properties, member: "PropertiesChanged",
             [.string(PlayerPlugin.name), .properties([]), .strings(["Tracks"])])
         let (old, new) = (Set(was), Set(became))
         let added = became.filter { !old.contains($0) }
@@ -60,7 +60,7 @@ extension PlayerPlugin {
     }
 
     private func tell(_ member: String, _ arguments: [Value]) {
-        connection.objects.emit(path: PlayerPlugin.path, interface: PlayerPlugin.name, member: member, arguments)
+        connection.objects.emit(path: PlayerPlugin.mprisPath, interface: PlayerPlugin.name, member: member, arguments)
     }
 
     private func addTrack(_ uri: String, after path: String, isCurrent: Bool) throws(Failure) {

@@ -27,6 +27,8 @@ public final class PlayerPlugin: Plugin {
     /// MPRIS's Quit.
     public var onQuit: (() -> Void)?
 
+    /// Where its object is; MPRIS has a path of its own.
+    public let path: String
     let connection: Connection
     let identity: String
     var queue = PlayQueue()
@@ -61,6 +63,9 @@ public final class PlayerPlugin: Plugin {
     var hasFailed: Bool { engine.state == .failed || isListFailed }
     private var changeDepth = 0
     private var announcements: [Announcement<PlayerPlugin>] = []
+    /// Export further interfaces at the path.
+    var further: [(ObjectTable, String) -> Void] = []
+    private(set) var isServed = false
     lazy var hold = Timer(on: loop) { [unowned self] in engine.duck(to: 0, over: session.ducking.release) }
     private let loop: EventLoop
 
@@ -72,14 +77,18 @@ public final class PlayerPlugin: Plugin {
     /// The next item usually plays at once; other sessions should not resume in between.
     private static let linger = 1.0
 
-    /// Exports the objects and creates the session. The caller owns the bus name.
+    /// Creates the session. The caller owns the bus name, and calls ``serve()``.
     ///
-    /// The objects on the connection keep this object alive.
+    /// A connection has one player, because MPRIS has one path.
+    /// - Parameters:
+    ///   - kind: the kind with the path of the object.
+    ///   - path: another path for it.
     public init(
-        _ engine: any PlayerEngine, _ description: AudioSessionClient.Description, on connection: Connection,
-        _ loop: EventLoop
+        _ engine: any PlayerEngine, _ description: AudioSessionClient.Description, kind: PluginKind = .player,
+        at path: String? = nil, on connection: Connection, _ loop: EventLoop
     ) {
         self.engine = engine
+        self.path = path ?? kind.objectPath
         self.connection = connection
         self.loop = loop
         identity = description.name
@@ -105,11 +114,18 @@ public final class PlayerPlugin: Plugin {
         engine.onFinished = { [unowned self] success in finished(success) }
         engine.onFailed = { [unowned self] message in failed(message) }
         engine.onServicesLost = { [unowned self] message in changing { servicesLost(message) } }
-        if let engine = engine as? any QueueingEngine {
+        if let engine = engine.queueing {
             engine.onAdvanced = { [unowned self] in advanced() }
             engine.onPlaylist = { [unowned self] entries in opened(entries) }
         }
+    }
+
+    /// Serves the player on the bus: from now on the objects on the connection keep it alive. ``PluginHost`` and
+    /// ``PluginProgram`` call it; does nothing the second time.
+    public func serve() {
+        guard !isServed else { return }
         announcements = export()
+        isServed = true
     }
 
     /// The state, with the name on the bus.
@@ -129,7 +145,7 @@ public final class PlayerPlugin: Plugin {
 
     /// Derives all properties from the current state and sends the changed ones.
     private func settle() {
-        if let engine = engine as? any QueueingEngine {
+        if let engine = engine.queueing {
             // What begins at its bookmark is loaded when it is its turn.
             let following = hasFailed ? nil : queue.following?.entry
             let uri = following?.start == 0 ? following?.uri : nil
@@ -138,8 +154,10 @@ public final class PlayerPlugin: Plugin {
         if engine.state != .playing { seeking = nil }
         keeper?.settled(self)
         positionClock.run(engine.state == .playing)
-        for announcement in announcements { announcement.update(self) }
-        tellTrackList()
+        if isServed {
+            for announcement in announcements { announcement.update(self) }
+            tellTrackList()
+        }
         answerPreparations()
     }
 

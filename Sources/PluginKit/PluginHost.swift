@@ -78,9 +78,11 @@ public final class PluginHost {
     /// Registers the plugin of that manifest with the daemon, and again with every later daemon.
     /// - Parameters:
     ///   - id: the id of the manifest, or another one for a plugin that is not installed.
+    ///   - path: the path of its object, if it is not that of the kind.
     ///   - name: for display.
-    public func register(_ id: String, kind: PluginKind, name: String) {
-        registration = PluginRegistration(id, kind: kind, name: name, isBusy: isBusy, on: connection)
+    public func register(_ id: String, kind: PluginKind, at path: String? = nil, name: String) {
+        registration = PluginRegistration(
+            id, kind: kind, path: path ?? kind.objectPath, name: name, isBusy: isBusy, on: connection)
     }
 
     /// Whether the plugin works for a client that may have left: the daemon does not stop a busy plugin as idle. Not
@@ -90,7 +92,10 @@ public final class PluginHost {
     }
 
     /// Runs until ``quit(_:ending:)``, SIGTERM, SIGINT, or the end of the bus (69); returns the exit code.
+    ///
+    /// No call is answered before it, so the plugin's objects are there when the first one is.
     public func run(_ plugin: any Plugin) -> Int32 {
+        plugin.serve()
         let signals = [SIGTERM, SIGINT].map { signal in
             loop.watch(signal: signal) { [unowned self] in quit(0, ending: plugin) }
         }
@@ -135,12 +140,14 @@ final class PluginRegistration {
     }
     private let id: String
     private let kind: PluginKind
+    private let path: String
     private let name: String
     private let connection: Connection
     private var subscription: Subscription?
 
-    init(_ id: String, kind: PluginKind, name: String, isBusy: Bool, on connection: Connection) {
-        (self.id, self.kind, self.name, self.isBusy, self.connection) = (id, kind, name, isBusy, connection)
+    init(_ id: String, kind: PluginKind, path: String, name: String, isBusy: Bool, on connection: Connection) {
+        (self.id, self.kind, self.path, self.name) = (id, kind, path, name)
+        (self.isBusy, self.connection) = (isBusy, connection)
         subscription = connection.watchOwner(of: BusName.service) { [unowned self] owner in
             if owner != "" { register() }
         }
@@ -151,7 +158,7 @@ final class PluginRegistration {
     /// have this interface.
     private func register() {
         var info: [(String, Value)] = [
-            ("object", .objectPath(kind.objectPath)), ("kind", .string(kind.word)), ("name", .string(name)),
+            ("object", .objectPath(path)), ("kind", .string(kind.word)), ("name", .string(name)),
             ("interface", .uint32(UInt32(PluginManifest.supportedInterface))),
         ]
         if isBusy { info.append(("busy", .bool(true))) }

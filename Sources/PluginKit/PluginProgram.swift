@@ -83,6 +83,7 @@ public struct PluginProgram {
             return 69
         }
         let plugin = try make(host, arguments)
+        plugin.serve()
         try host.claim("\(kind.busName).instance\(PluginHost.processID)", in: kind.busName)
         if let id = arguments.pluginID {
             host.register(id, kind: kind, name: arguments.session.name)

@@ -1,4 +1,5 @@
 import PluginAPI
+import PluginKitTesting
 import SessionKit
 import TestSupport
 import Testing
@@ -7,13 +8,16 @@ import Testing
 
 /// The player with an engine without sound, and with a daemon that does what the test says.
 @Suite struct PlayerPluginTests {
+    private let bus: PrivateBus
     private let daemon: FakeDaemon
     private let engine = FakePlayer()
     private let player: PlayerPlugin
 
     init() throws {
-        daemon = try FakeDaemon()
+        bus = try PrivateBus()
+        daemon = try FakeDaemon(on: .custom(bus.address))
         player = PlayerPlugin(engine, .init(name: "Music", category: .playback), on: daemon.client, daemon.loop)
+        player.serve()
         try player.load(["a", "b", "c"].map { PlaylistEntry(uri: "file:///\($0)") })
         player.play { _ in }
         guard daemon.comes({ engine.state == .playing }) else { throw SupportError("it does not play") }

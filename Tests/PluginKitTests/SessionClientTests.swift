@@ -1,4 +1,5 @@
 import PluginAPI
+import PluginKitTesting
 import SessionBus
 import SessionKit
 import TestSupport
@@ -7,12 +8,14 @@ import Testing
 /// ``AudioSessionClient`` with a daemon that goes away and comes back.
 @Suite struct SessionClientTests {
     private final class App {
+        private let bus: PrivateBus
         let daemon: FakeDaemon
         private(set) var client: AudioSessionClient!
         private(set) var events: [String] = []
 
         init() throws {
-            daemon = try FakeDaemon()
+            bus = try PrivateBus()
+            daemon = try FakeDaemon(on: .custom(bus.address))
             client = AudioSessionClient(.init(name: "App", category: .playback), on: daemon.client) {
                 [unowned self] event in events.append(App.describe(event))
             }
