@@ -136,10 +136,11 @@ let package = Package(
         // Backends. None imports SessionManager.
         room("PulseBackend", path: "Sources/Backends/Pulse", ["CPulse", "EventLoop", "Processes", "PluginAPI"]),
         room(
-            "GStreamerBackend", path: "Sources/Backends/GStreamer",
+            "GStreamerBackend", path: "Sources/Backends/GStreamer/Sound",
             ["CGStreamer", "FileFormats", "EventLoop", "PluginAPI"]),
         // What opens films, in a worker: nothing else is linked to it.
-        room("FilmBackend", path: "Sources/Backends/Films", ["CFilms", "FileFormats", "Workers", "PluginAPI"]),
+        room(
+            "FilmBackend", path: "Sources/Backends/GStreamer/Films", ["CFilms", "FileFormats", "Workers", "PluginAPI"]),
 
         // The libraries for apps (SessionKit) and for plugins (PluginKit).
         room("SessionKit", ["SessionBus", "DBus", "EventLoop", "Processes", "CLinux", "PluginAPI"]),

@@ -1,6 +1,9 @@
 import DBus
+import EventLoop
 import Foundation
 import PluginAPI
+import PluginKit
+import PluginKitTesting
 import SessionBus
 import TestSupport
 import Testing
@@ -30,7 +33,7 @@ import Testing
         }
 
         /// To encode as long a sine takes several seconds of a processor.
-        private static func silence(_ seconds: Int, _ path: String, _ codec: String) -> [String] {
+        static func silence(_ seconds: Int, _ path: String, _ codec: String) -> [String] {
             [
                 "-nostdin", "-v", "error", "-f", "lavfi", "-i", "anullsrc=d=\(seconds):r=8000:cl=mono", "-c:a",
                 codec == "flac" ? "flac" : "aac", "-f", codec == "flac" ? "flac" : "mp4", path,
@@ -86,5 +89,79 @@ import Testing
         #expect(other.call("Load", [.string("file://\(stage.music)/book.m4b")]) == nil)
         #expect(eventually(timeout: 30) { stage.row("song")["skip-count"] == .uint32(1) })
         #expect(stage.row("song")["play-count"] == .uint32(1))
+    }
+
+    /// A player without sound at a path of its own.
+    private final class Player {
+        let engine = FakePlayer()
+        let plugin: PlayerPlugin
+
+        init(_ name: String, at path: String?, on bus: PrivateBus, _ loop: EventLoop) throws {
+            let connection = try Connection(.custom(bus.address), loop: loop)
+            let description = AudioSessionClient.Description(
+                name: name, category: .playback, options: [.mixWithOthers])
+            plugin = PlayerPlugin(engine, description, at: path, on: connection, loop)
+            plugin.serve()
+            guard try connection.requestName("org.mpris.MediaPlayer2.\(name)") == .owner else {
+                throw SupportError("the name is taken")
+            }
+        }
+
+        func play(_ path: String) throws {
+            try plugin.load(uri: "file://" + path)
+            plugin.play { _ in }
+        }
+    }
+
+    @Test func twoPlayersInOneProcess_areBothCountedAndTheirBookmarksSaved() throws {
+        let stage = try Stage()
+        let loop = EventLoop()
+        func comes(_ condition: () -> Bool) -> Bool {
+            eventually(timeout: 30) {
+                loop.iterate(timeout: 0.05) { false }
+                return condition()
+            }
+        }
+        let bus = stage.sound.daemon.bus
+        let first = try Player("first", at: nil, on: bus, loop)
+        let second = try Player("second", at: "/org/example/second", on: bus, loop)
+        try first.play(stage.music + "/song.flac")
+        try second.play(stage.music + "/book.m4b")
+        #expect(comes { first.engine.state == .playing && second.engine.state == .playing })
+        second.engine.position = 400
+        second.plugin.pause()
+        #expect(comes { stage.row("book")["bookmark"] == .double(400) })
+        first.engine.finish()
+        #expect(comes { stage.row("song")["play-count"] == .uint32(1) })
+        // And the other way round.
+        try second.play(stage.music + "/song.flac")
+        try first.play(stage.music + "/book.m4b")
+        #expect(comes { first.engine.state == .playing && second.engine.state == .playing })
+        second.engine.finish()
+        #expect(comes { stage.row("song")["play-count"] == .uint32(2) })
+        first.engine.position = 500
+        first.plugin.pause()
+        #expect(comes { stage.row("book")["bookmark"] == .double(500) })
+        #expect(stage.row("book")["play-count"] == .uint32(0))
+    }
+
+    @Test func libraryStartsWhileAPlayerAtAnotherPathPlays_savesItsBookmark() throws {
+        let stage = try LibraryStage { stage in
+            try Child.run("ffmpeg", Stage.silence(11 * 60, stage.music + "/book.m4b", "libmp3lame"))
+        }
+        let daemon = try FakeDaemon(on: .custom(stage.bus.address))
+        let player = try Player("other", at: "/org/example/other", on: stage.bus, daemon.loop)
+        try player.play(stage.music + "/book.m4b")
+        #expect(daemon.comes { player.engine.state == .playing })
+        try stage.restart()
+        player.engine.position = 300
+        // The library asks the player while the loop runs; then it hears of the pause.
+        daemon.pass(1)
+        player.plugin.pause()
+        #expect(
+            eventually(timeout: 30) {
+                daemon.pass(0.05)
+                return (try? stage.items([], ["bookmark"]).first?["bookmark"]) == .double(300)
+            })
     }
 }

@@ -1,3 +1,4 @@
+import DBus
 import PluginAPI
 import PluginKitTesting
 import SessionBus
