@@ -135,12 +135,15 @@ let package = Package(
 
         // Backends. None imports SessionManager.
         room("PulseBackend", path: "Sources/Backends/Pulse", ["CPulse", "EventLoop", "Processes", "PluginAPI"]),
+        // The common part of everything that uses GStreamer.
+        room("GStreamerBase", path: "Sources/Backends/GStreamer/Base", ["CGStreamer", "PluginAPI"]),
         room(
             "GStreamerBackend", path: "Sources/Backends/GStreamer/Sound",
-            ["CGStreamer", "FileFormats", "EventLoop", "PluginAPI"]),
+            ["GStreamerBase", "CGStreamer", "FileFormats", "EventLoop", "PluginAPI"]),
         // What opens films, in a worker: nothing else is linked to it.
         room(
-            "FilmBackend", path: "Sources/Backends/GStreamer/Films", ["CFilms", "FileFormats", "Workers", "PluginAPI"]),
+            "FilmBackend", path: "Sources/Backends/GStreamer/Films",
+            ["GStreamerBase", "CGStreamer", "CFilms", "FileFormats", "Workers", "PluginAPI"]),
 
         // The libraries for apps (SessionKit) and for plugins (PluginKit).
         room("SessionKit", ["SessionBus", "DBus", "EventLoop", "Processes", "CLinux", "PluginAPI"]),
@@ -243,14 +246,16 @@ let package = Package(
         tests(
             "FilmTests",
             [
-                "FilmBackend", "Workers", "PluginKit", "SessionKit", "SessionBus", "DBus", "EventLoop", "FileFormats",
+                "FilmBackend", "GStreamerBase", "Workers", "PluginKit", "SessionKit", "SessionBus", "DBus", "EventLoop",
+                "FileFormats",
                 "PluginAPI", "TestSupport", "ReferenceModel",
             ]),
         tests("DBusTests", ["DBus", "EventLoop", "TestSupport"]),
         tests(
             "PulseBackendTests", ["PulseBackend", "EventLoop", "PluginAPI", "TestSupport", "ReferenceModel"]),
         tests(
-            "GStreamerBackendTests", ["GStreamerBackend", "EventLoop", "PluginAPI", "TestSupport", "ReferenceModel"]),
+            "GStreamerBackendTests",
+            ["GStreamerBackend", "GStreamerBase", "EventLoop", "PluginAPI", "TestSupport", "ReferenceModel"]),
         // Clients in other languages.
         tests("BindingsTests", ["TestSupport"]),
         // The real daemon with its clients and other programs, on private servers.

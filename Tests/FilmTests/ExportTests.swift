@@ -1,5 +1,6 @@
 import DBus
 import Foundation
+import GStreamerBase
 import PluginAPI
 import TestSupport
 import Testing
@@ -166,7 +167,7 @@ import Testing
     /// 8.04 s is slightly less than that as a floating-point number.
     @Test func timeOfAPicture_isThePictureWhereTheCopyBegins() throws {
         for index in 1...20_000 {
-            #expect(FilmRuntime.nanoseconds(Double(index) / 25) == UInt64(index) * 40_000_000)
+            #expect(Times.nanoseconds(Double(index) / 25) == UInt64(index) * 40_000_000)
         }
     }
 

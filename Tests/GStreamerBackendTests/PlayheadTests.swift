@@ -9,8 +9,8 @@ import Testing
         Playhead.Target(time: time, isTold: told)
     }
 
-    private static func made(_ inputs: [Playhead.Input], isLocal: Bool = true) -> Playhead {
-        var head = Playhead(isLocal: isLocal)
+    private static func made(_ inputs: [Playhead.Input], _ source: SourceTraits = .file) -> Playhead {
+        var head = Playhead(source)
         for input in inputs { _ = head.handle(input) }
         return head
     }
@@ -115,7 +115,11 @@ import Testing
 
     @Test func itemAtAnotherRate_isNotHeardBeforeItsFirstSeek() {
         #expect(Self.made([]).mayPlay)
-        #expect(!Self.made([], isLocal: false).mayPlay)
+        #expect(!Self.made([], .web).mayPlay)
+        // A URL that is in a cache.
+        var cached = SourceTraits.web
+        (cached.canSeek, cached.needsBuffering) = (true, false)
+        #expect(Self.made([], cached).mayPlay)
         var head = Self.made([.rate(2), .done])
         #expect(head.handle(.goOn(isFirst: true)) == [.seek(Self.target(0)), .update])
         #expect(head.manner == Playhead.Manner(rate: 2))
@@ -189,7 +193,7 @@ import Testing
         var told = 0
         for seed in 0..<UInt64(2_000) {
             var dice = SplitMix64(seed: seed)
-            var pipeline = FakePipeline(head: Playhead(isLocal: seed % 3 != 0))
+            var pipeline = FakePipeline(head: Playhead(seed % 3 != 0 ? .file : .web))
             pipeline.handle(.play(position: 0))
             for _ in 0..<60 {
                 switch Int.random(in: 0..<12, using: &dice) {

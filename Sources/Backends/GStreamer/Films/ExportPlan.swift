@@ -1,3 +1,4 @@
+import GStreamerBase
 import PluginAPI
 
 /// How a film is exported: which elements read it, and which elements write the new file.
@@ -245,14 +246,12 @@ struct ExportPlan {
     ) throws(FilmError) -> String {
         let preset = wish.preset
         if wish.type == .webm {
-            guard find(["vp8enc"]) != nil else {
-                throw FilmError(.encoderNotFound, "vp8enc (gstreamer1.0-plugins-good) is not installed")
-            }
+            try require(.vp8, find)
             let bitrate = preset.largestBitrate ?? bits(size, preset) / 1000
             return "vp8enc deadline=1 cpu-used=4 end-usage=cq cq-level=\(preset.quality - 8)"
                 + " target-bitrate=\(bitrate * 1000) keyframe-max-dist=250 threads=4"
         }
-        switch find(["x264enc", "openh264enc"]) {
+        switch find(Encoders.h264.elements) {
         case "x264enc":
             let limit = preset.largestBitrate.map { "bitrate=\($0) vbv-buf-capacity=2000" } ?? "vbv-buf-capacity=0"
             return
@@ -283,13 +282,11 @@ struct ExportPlan {
         let channels = max(1, min(2, track.channels))
         let bitrate = channels == 1 ? wish.preset.audioBitrate / 2 : wish.preset.audioBitrate
         if wish.type == .webm {
-            guard find(["opusenc"]) != nil else {
-                throw FilmError(.encoderNotFound, "opusenc (gstreamer1.0-plugins-base) is not installed")
-            }
+            try require(.opus, find)
             return
                 "audioconvert ! audioresample ! audio/x-raw,rate=48000,channels=\(channels) ! opusenc bitrate=\(bitrate)"
         }
-        guard let encoder = find(aacEncoders.map(\.name)) else {
+        guard let encoder = find(Encoders.aac.elements) else {
             throw FilmError(
                 .encoderNotFound,
                 "avenc_aac (gstreamer1.0-libav) or voaacenc (gstreamer1.0-plugins-bad) is not installed")
@@ -299,19 +296,20 @@ struct ExportPlan {
             + " ! \(encoder) bitrate=\(bitrate) ! aacparse"
     }
 
-    /// The encoders of AAC, the best first, and the samples by which each delays the sound.
-    private static let aacEncoders = [("fdkaacenc", 2_048), ("avenc_aac", 1_024), ("voaacenc", 1_600)]
-        .map { (name: $0.0, delay: $0.1) }
+    /// - Throws: `EncoderNotFound` with the package to install.
+    private static func require(_ encoders: Encoders, _ find: Find) throws(FilmError) {
+        guard find(encoders.elements) == nil else { return }
+        throw FilmError(.encoderNotFound, "\(encoders.names) (\(encoders.package)) is not installed")
+    }
 
     private static func aacRate(_ track: FilmFacts.Track) -> Int {
         [32_000, 44_100, 48_000].contains(track.sampleRate) ? track.sampleRate : 48_000
     }
 
     private static func delay(_ track: FilmFacts.Track, _ wish: Wish, _ find: Find) -> Double {
-        guard wish.type != .webm, let name = find(aacEncoders.map(\.name)),
-            let encoder = aacEncoders.first(where: { $0.name == name })
+        guard wish.type != .webm, let name = find(Encoders.aac.elements), let delay = Encoders.delay(ofAAC: name)
         else { return 0 }
-        return Double(encoder.delay) / Double(aacRate(track))
+        return Double(delay) / Double(aacRate(track))
     }
 
     /// The presets that are possible for this film with the installed elements.

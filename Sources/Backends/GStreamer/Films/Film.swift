@@ -1,5 +1,6 @@
 import CFilms
 import FileFormats
+import GStreamerBase
 import Glibc
 import PluginAPI
 
@@ -123,7 +124,7 @@ final class Film {
         pipeline.set(GST_STATE_PLAYING)
         let end = g_get_monotonic_time() + gint64(patience * 1e6)
         while g_get_monotonic_time() < end {
-            if let sample = films_pull(sink, FilmRuntime.nanoseconds(step)) { return sample }
+            if let sample = films_pull(sink, Times.nanoseconds(step)) { return sample }
             if films_is_over(sink) != 0 { return nil }
             if let failure = pipeline.failure() { throw failure }
         }
@@ -321,7 +322,7 @@ final class Film {
     private func pull() throws(FilmError) -> Frame? {
         while true {
             let found = try wait("no picture") { () -> OpaquePointer?? in
-                let step = FilmRuntime.nanoseconds(Self.step)
+                let step = Times.nanoseconds(Self.step)
                 let sample = isQuick ? films_pull_preroll(sink, step) : films_pull(sink, step)
                 if let sample { return .some(sample) }
                 return films_is_over(sink) != 0 ? .some(nil) : nil

@@ -1,5 +1,6 @@
 import CFilms
 import FileFormats
+import GStreamerBase
 import Glibc
 import PluginAPI
 
@@ -221,8 +222,8 @@ struct FilmExport {
 
     /// The start and the end, in nanoseconds. Copied pictures start at a key frame.
     private func range() throws(FilmError) -> (GstClockTime, GstClockTime) {
-        let stop = to.map(FilmRuntime.nanoseconds) ?? .max
-        var start = FilmRuntime.nanoseconds(from)
+        let stop = to.map(Times.nanoseconds) ?? .max
+        var start = Times.nanoseconds(from)
         if plan.isCopy, plan.hasVideo, start > 0 { start = try Film(facts.file).keyFrames(around: start).before ?? 0 }
         return (start, stop)
     }

@@ -1,5 +1,6 @@
 import CFilms
 import FileFormats
+import GStreamerBase
 import Glibc
 import PluginAPI
 
@@ -41,7 +42,7 @@ final class FilmPipeline {
             films_leave_transparency(pipeline)
             configure(pipeline)
         }
-        if isLonger, let index { added = FilmRuntime.nanoseconds(units / Double(index.timescale)) }
+        if isLonger, let index { added = Times.nanoseconds(units / Double(index.timescale)) }
         films_set_source(try child("source"), file.uri)
     }
 
@@ -113,7 +114,7 @@ final class FilmPipeline {
     func settle(within seconds: Double) throws(FilmError) {
         let end = g_get_monotonic_time() + gint64(seconds * 1e6)
         var state = GST_STATE_NULL
-        while gst_element_get_state(element, &state, nil, FilmRuntime.nanoseconds(0.1))
+        while gst_element_get_state(element, &state, nil, Times.nanoseconds(0.1))
             != GST_STATE_CHANGE_SUCCESS
         {
             while try next(within: 0) != nil {}
@@ -131,7 +132,7 @@ final class FilmPipeline {
 
     /// The next message; nil: none came in time. An error message is thrown.
     func next(within seconds: Double) throws(FilmError) -> News? {
-        guard let message = gst_bus_timed_pop(bus, FilmRuntime.nanoseconds(seconds)) else { return nil }
+        guard let message = gst_bus_timed_pop(bus, Times.nanoseconds(seconds)) else { return nil }
         defer { gst_message_unref(message) }
         switch message.pointee.type {
         case GST_MESSAGE_EOS: return .ended

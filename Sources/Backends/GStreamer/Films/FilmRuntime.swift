@@ -47,9 +47,4 @@ enum FilmRuntime {
             return true
         }
     }
-
-    /// Converts seconds to nanoseconds for GStreamer: rounded, never negative, at most a century, 0 for NaN.
-    static func nanoseconds(_ seconds: Double) -> GstClockTime {
-        seconds > 0 ? GstClockTime((min(seconds, 3.15e9) * 1e9).rounded()) : 0
-    }
 }

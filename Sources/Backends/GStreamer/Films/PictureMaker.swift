@@ -1,5 +1,6 @@
 import CFilms
 import FileFormats
+import GStreamerBase
 import Glibc
 import PluginAPI
 
@@ -40,7 +41,7 @@ final class PictureMaker {
         }
         guard let pipeline else { throw FilmError(.decodeFailed, "no encoder") }
         let (source, sink) = (try pipeline.child("source"), try pipeline.child("sink"))
-        guard films_push(source, sample) != 0, let made = films_pull(sink, FilmRuntime.nanoseconds(Self.patience))
+        guard films_push(source, sample) != 0, let made = films_pull(sink, Times.nanoseconds(Self.patience))
         else {
             (self.key, self.pipeline) = (nil, nil)
             throw pipeline.failure() ?? FilmError(.decodeFailed, "the picture cannot be encoded")
@@ -65,7 +66,7 @@ final class PictureMaker {
         pipeline.set(GST_STATE_PLAYING)
         guard films_push(source, cover) != 0 else { throw FilmError(.decodeFailed, "the cover cannot be read") }
         films_end(source)
-        guard let picture = films_pull(try pipeline.child("sink"), FilmRuntime.nanoseconds(patience)) else {
+        guard let picture = films_pull(try pipeline.child("sink"), Times.nanoseconds(patience)) else {
             throw pipeline.failure() ?? FilmError(.decodeFailed, "the cover cannot be read")
         }
         defer { gst_sample_unref(picture) }

@@ -9,9 +9,12 @@ final class Buffering {
     private let timer: Timer
 
     /// Seconds without data after which a stream has failed.
-    static let patience = 15.0
+    private let patience: Double
 
-    init(on loop: EventLoop, tooLong: @escaping () -> Void) { timer = Timer(on: loop, tooLong) }
+    init(patience: Double, on loop: EventLoop, tooLong: @escaping () -> Void) {
+        self.patience = patience
+        timer = Timer(on: loop, tooLong)
+    }
 
     func take(_ percent: Int) {
         isShort = percent < 100
@@ -23,7 +26,7 @@ final class Buffering {
     func watch(_ isStalled: Bool) {
         guard isStalled != isWatched else { return }
         isWatched = isStalled
-        if isStalled { timer.arm(after: Buffering.patience) } else { timer.disarm() }
+        if isStalled, patience.isFinite { timer.arm(after: patience) } else { timer.disarm() }
     }
 
     func stop() { timer.disarm() }

@@ -39,7 +39,7 @@ final class Chain {
         gst_element_add_pad(bin, pad)
         (self.pad, self.origin) = (pad, origin)
         source.apply(to: origin)
-        if !source.isLocal, let way = gst_element_get_static_pad(origin, "src") {
+        if !source.traits.isFile, let way = gst_element_get_static_pad(origin, "src") {
             shim_limit_appetite(way, inner, Preamble.limit)
             gst_object_unref(way)
         }

@@ -1,3 +1,4 @@
+import GStreamerBase
 import PluginAPI
 
 /// The sample format and the elements for the settings of a recording.
@@ -114,17 +115,17 @@ struct Encoding {
         switch format {
         case .wav: return ""
         case .flac:
-            try need(["flacenc"], for: format, package: "gstreamer1.0-plugins-good")
+            try need(.flac, for: format)
             return "flacenc name=encoder \(exact) quality=\([0, 2, 5, 7, 8][step])"
         case .vorbis:
-            try need(["vorbisenc"], for: format, package: "gstreamer1.0-plugins-base")
+            try need(.vorbis, for: format)
             return "vorbisenc name=encoder \(exact) quality=\([0.0, 0.2, 0.4, 0.6, 0.9][step]) ! \(ogg)"
         case .opus:
-            try need(["opusenc"], for: format, package: "gstreamer1.0-plugins-base")
+            try need(.opus, for: format)
             let rate = [24_000, 40_000, 64_000, 96_000, 128_000][step] * channels
             return "opusenc name=encoder \(exact) bitrate=\(min(rate, 650_000)) ! \(ogg)"
         case .mp3:
-            try need(["lamemp3enc"], for: format, package: "gstreamer1.0-plugins-good")
+            try need(.mp3, for: format)
             let rates =
                 switch sampleRate {
                 case 32_000...: [64, 96, 128, 192, 320]
@@ -133,25 +134,22 @@ struct Encoding {
                 }
             return "lamemp3enc name=encoder \(exact) target=bitrate cbr=true bitrate=\(rates[step])"
         case .aac:
-            let found = try need(
-                ["fdkaacenc", "avenc_aac", "voaacenc"], for: format, package: "gstreamer1.0-libav")
+            let found = try need(.aac, for: format)
             let rate = [32_000, 48_000, 64_000, 96_000, 128_000][step] * channels
             let file = path.lowercased().hasSuffix(".aac") ? "audio/mpeg,stream-format=adts" : mp4
             return "audioconvert ! \(found) name=encoder \(exact) bitrate=\(rate) ! aacparse ! \(file)"
         case .alac:
-            try need(["avenc_alac"], for: format, package: "gstreamer1.0-libav")
+            try need(.alac, for: format)
             return "audioconvert ! avenc_alac name=encoder \(exact) ! \(mp4)"
         }
     }
 
-    /// The first of these elements that is installed.
+    /// The first of these encoders that is installed.
     @discardableResult
-    private static func need(
-        _ elements: [String], for format: RecordingFormat, package: String
-    ) throws(SessionError) -> String {
-        if let found = Runtime.find(elements) { return found }
+    private static func need(_ encoders: Encoders, for format: RecordingFormat) throws(SessionError) -> String {
+        if let found = Runtime.find(encoders.elements) { return found }
         throw SessionError(
             .cannotStartRecording,
-            "\(format.rawValue) needs the GStreamer element \(elements.joined(separator: " or ")): install \(package)")
+            "\(format.rawValue) needs the GStreamer element \(encoders.names): install \(encoders.package)")
     }
 }

@@ -1,6 +1,7 @@
 import CGStreamer
 public import EventLoop
 import FileFormats
+import GStreamerBase
 public import PluginAPI
 
 /// A ``PlayerEngine`` on GStreamer and PulseAudio.
@@ -173,7 +174,7 @@ public final class GStreamerPlayer: QueueingEngine {
             let source = try MediaSource(uri: uri)
             if let list = source.list {
                 later { $0.take(list) }
-            } else if !source.isLocal, Playlist.isNamedAsList(uri) {
+            } else if !source.traits.isFile, Playlist.isNamedAsList(uri) {
                 read(source, instead: nil)
             } else {
                 open(source)
@@ -223,7 +224,7 @@ public final class GStreamerPlayer: QueueingEngine {
     /// Reads the source as a playlist. If it is none, it is played. If `failure` is given, playing has failed before,
     /// and the failure is reported.
     private func read(_ source: MediaSource, instead failure: String?) {
-        watchdog.arm(after: GStreamerPlayer.networkTime)
+        watchdog.arm(after: source.traits.openingTime)
         do throws(PipelineError) {
             let fetch = try PlaylistFetch(source.uri, loop: loop) { [weak self] outcome in
                 guard let self else { return }
@@ -260,7 +261,7 @@ public final class GStreamerPlayer: QueueingEngine {
             content = .item(made)
             made.prepare()
             if state == .playing { made.play() }
-            watchdog.arm(after: source.isLocal ? 10 : GStreamerPlayer.networkTime)
+            watchdog.arm(after: source.traits.openingTime)
         } catch {
             // The chosen decoder is not installed; there may be another one.
             if source.isGuess { return open(MediaSource(anyDecoderFor: source)) }
@@ -284,7 +285,7 @@ public final class GStreamerPlayer: QueueingEngine {
         case .tags(let tags): onTags?(tags)
         case .ended:
             guard state == .playing, let item else { return }
-            if item.source.isLocal {
+            if item.source.traits.canSeek {
                 // The state changes before the end is reported: opening a new stream takes some time.
                 item.rewind()
                 state = .stopped
@@ -308,7 +309,7 @@ public final class GStreamerPlayer: QueueingEngine {
             // The format is not what the first bytes suggested: GStreamer must find the elements.
             return reopen(MediaSource(anyDecoderFor: source), at: item.place, loopsLeft: item.loopsLeft)
         }
-        if !source.isLocal, failure.isAboutFormat, !item.isReady {
+        if !source.traits.isFile, failure.isAboutFormat, !item.isReady {
             // It is not audio. It may be a playlist whose name does not show that.
             closeItem()
             return read(source, instead: failure.message)
@@ -332,7 +333,7 @@ public final class GStreamerPlayer: QueueingEngine {
         guard let kept else { return }
         content = .nothing
         open(kept.source)
-        if kept.position > 0 { item?.seek(to: Runtime.nanoseconds(kept.position), told: false) }
+        if kept.position > 0 { item?.seek(to: Times.nanoseconds(kept.position), told: false) }
     }
 
     /// Changes the position at which the item continues that was closed because the server was lost.
@@ -344,7 +345,7 @@ public final class GStreamerPlayer: QueueingEngine {
 
     private func rewind() {
         guard let item else { return }
-        if item.source.isLocal { item.rewind() } else { reopen(at: 0, loopsLeft: loops) }
+        if item.source.traits.canSeek { item.rewind() } else { reopen(at: 0, loopsLeft: loops) }
     }
 
     /// Opens the item again, for example with another sink or decoder, and continues at `place`.
@@ -378,9 +379,6 @@ public final class GStreamerPlayer: QueueingEngine {
         }
     }
 
-    /// How long a web server may take until something can be heard, in seconds.
-    private static let networkTime = 15.5
-
     // MARK: Transport
 
     public func play() throws(SessionError) {
@@ -413,7 +411,7 @@ public final class GStreamerPlayer: QueueingEngine {
         guard !seconds.isNaN, item != nil || kept != nil else { return }
         item?.finishCrossing()
         if let item {
-            item.seek(to: Runtime.nanoseconds(seconds), told: true)
+            item.seek(to: Times.nanoseconds(seconds), told: true)
         } else {
             let place = min(max(seconds, 0), kept?.duration ?? 0)
             keepPosition(place)

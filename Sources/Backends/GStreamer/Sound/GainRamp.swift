@@ -1,4 +1,5 @@
 import CGStreamer
+import GStreamerBase
 import Glibc
 
 /// Moves a `volume` element's gain along a curve, computed for every sample by GStreamer's controller.
@@ -52,7 +53,7 @@ final class GainRamp {
         var next = points.filter { $0.time < head }.suffix(1)
         for step in 0...steps {
             let part = Double(step) / Double(steps)
-            let time = head &+ Runtime.nanoseconds(span * part)
+            let time = head &+ Times.nanoseconds(span * part)
             next.append((time, step == steps ? gain : GainRamp.gain(max(from + (to - from) * part, -79.9))))
         }
         // At exactly 1, the element does not change a buffer at all, even if the curve leaves 1 within it.

@@ -1,5 +1,6 @@
 import CGStreamer
 import EventLoop
+import GStreamerBase
 
 // The next item, which follows without a gap.
 extension Item {
@@ -16,12 +17,14 @@ extension Item {
     /// Prepares the next item if the end is near and it can follow without a gap.
     func lookAhead() {
         ahead.disarm()
-        guard let following, source.isLocal, loopsLeft == 0, rate == 1 else { return succession.forget() }
+        guard let following, !source.traits.needsBuffering, loopsLeft == 0, rate == 1 else {
+            return succession.forget()
+        }
         guard !nextNeedsGap, playhead.wantsPlaying, playhead.isSteady, succession.waiting == nil, let duration
         else { return }
         let rest = duration - position - Item.lead
         guard rest <= 0 else { return ahead.arm(after: rest + 0.05) }
-        guard let source = try? MediaSource(uri: following), source.isLocal, source.list == nil,
+        guard let source = try? MediaSource(uri: following), !source.traits.needsBuffering, source.list == nil,
             (try? succession.prepare(source)) != nil
         else {
             nextNeedsGap = true
@@ -33,15 +36,13 @@ extension Item {
         // An end that was reported before the current seek does not count.
         guard playhead.isSteady else { return }
         let end = volume.runningHead ?? pipeline.runningTime ?? 0
-        let place = volume.head.map { Double($0) / 1e9 } ?? duration ?? 0
+        let place = volume.head.map(Times.seconds) ?? duration ?? 0
         let next = succession.replace(chain, at: end)
         if let next {
             chain = next
             following = nil
             (knownDuration, missing) = (pipeline.duration, nil)
-            volume.carryOver()
-            duck.carryOver()
-            meter.clear()
+            tail.carryOver()
         }
         handle(.sourceEnded(Playhead.Crossing(end: end, place: place, isEnd: next == nil)))
         lookAtCrossing()
@@ -51,6 +52,6 @@ extension Item {
         crossed.disarm()
         guard let crossing = playhead.crossing, playhead.wantsPlaying else { return }
         let now = pipeline.runningTime ?? 0
-        if now >= crossing.end { finishCrossing() } else { crossed.arm(after: Double(crossing.end - now) / 1e9) }
+        if now >= crossing.end { finishCrossing() } else { crossed.arm(after: Times.seconds(crossing.end - now)) }
     }
 }

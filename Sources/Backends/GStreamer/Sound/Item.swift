@@ -1,5 +1,6 @@
 import CGStreamer
 import EventLoop
+import GStreamerBase
 import PluginAPI
 
 /// One item in its pipeline. Its ``Playhead`` decides what to request from the pipeline.
@@ -19,24 +20,24 @@ final class Item {
     }
 
     var source: MediaSource { chain.source }
-    let volume: GainRamp
-    let duck: GainRamp
+    var volume: GainRamp { tail.volume }
+    var duck: GainRamp { tail.duck }
     var onEvent: ((Event) -> Void)?
     private(set) var channels = 0
 
     let pipeline: Pipeline
-    private let outlet: Outlet
-    private let splice: Splice
+    let tail: SoundTail
     let succession: Succession
     var chain: Chain
-    var meter = Meter()
     var missing: String?
     var knownDuration: Int?
 
     private(set) var playhead: Playhead
     /// How many seeks were sent.
     private var seeks = 0
-    private lazy var buffering = Buffering(on: loop) { [unowned self] in networkTakesTooLong() }
+    private lazy var buffering = Buffering(patience: source.traits.patience, on: loop) {
+        [unowned self] in networkTakesTooLong()
+    }
     lazy var crossed = Timer(on: loop) { [unowned self] in lookAtCrossing() }
     /// The next item cannot follow without a gap.
     var nextNeedsGap = false
@@ -45,21 +46,13 @@ final class Item {
 
     init(_ source: MediaSource, identity: StreamIdentity, device: String?, loop: EventLoop) throws(PipelineError) {
         self.loop = loop
-        let pipeline = try Pipeline(
-            "audioconvert name=head ! volume name=volume ! volume name=duck ! pulsesink name=sink", on: loop,
-            reachesServer: true)
+        let pipeline = try Pipeline(SoundTail.description, on: loop, reachesServer: true)
         let chain = try Chain(source, in: pipeline)
-        guard let head = pipeline.child("head"), let volume = pipeline.child("volume"),
-            let duck = pipeline.child("duck"),
-            let outlet = Outlet(in: pipeline, after: duck, identity: identity, device: device, title: source.title),
-            let splice = Splice(in: pipeline, from: "head", to: "volume", on: loop),
-            let succession = Succession(in: pipeline, to: head), succession.link(chain)
+        let tail = try SoundTail(in: pipeline, identity: identity, device: device, title: source.title, on: loop)
+        guard let succession = Succession(in: pipeline, to: tail.head), succession.link(chain)
         else { throw PipelineError(message: "the pipeline is incomplete") }
-        (self.pipeline, self.splice, self.succession, self.chain) = (pipeline, splice, succession, chain)
-        self.volume = GainRamp(volume, gain: 1)
-        self.duck = GainRamp(duck, gain: 1)
-        self.outlet = outlet
-        playhead = Playhead(isLocal: source.isLocal)
+        (self.pipeline, self.tail, self.succession, self.chain) = (pipeline, tail, succession, chain)
+        playhead = Playhead(source.traits)
         pipeline.onMessage = { [weak self] in self?.take($0) }
         succession.onFailed = { [weak self] in self?.nextNeedsGap = true }
     }
@@ -88,10 +81,9 @@ final class Item {
 
     func pause() { handle(.pause) }
 
-    /// Silent at the beginning, with all loops ahead. Only for local files: many web servers cannot seek, and a seek
-    /// would end their stream.
+    /// Silent at the beginning, with all loops ahead. Only for sources that can seek.
     func rewind() {
-        meter.clear()
+        tail.clearMeter()
         handle(.rewind)
     }
 
@@ -134,15 +126,7 @@ final class Item {
         return min(position, knownEnd ?? position)
     }
 
-    func apply(filters: Set<Splice.Filter>, pan: Double) {
-        splice.onChanged = { [weak self] in
-            guard let element = self?.pipeline.child("pan") else { return }
-            shim_set_float(element, "panorama", pan)
-        }
-        if !filters.contains(.level) { meter.clear() }
-        splice.want(filters, flowing: pipeline.isStarted)
-        if let element = pipeline.child("pan") { shim_set_float(element, "panorama", pan) }
-    }
+    func apply(filters: Set<Splice.Filter>, pan: Double) { tail.apply(filters: filters, pan: pan) }
 
     // MARK: State
 
@@ -152,18 +136,15 @@ final class Item {
     var position: Double {
         if let crossing = playhead.crossing {
             let rest = crossing.end - min(pipeline.runningTime ?? 0, crossing.end)
-            return max(0, crossing.place - Double(rest) / 1e9)
+            return max(0, crossing.place - Times.seconds(rest))
         }
-        if let target = playhead.target { return Double(target.time) / 1e9 }
-        return Runtime.seconds(pipeline.position ?? 0)
+        if let target = playhead.target { return Times.seconds(target.time) }
+        return Times.seconds(pipeline.position ?? 0)
     }
 
-    /// The position after the server, and with it the sink's clock, is gone: the end of the decoded sound, minus the
-    /// part in the sink's buffer.
+    /// The position after the server, and with it the sink's clock, is gone.
     var lastPosition: Double {
-        if playhead.target != nil { return position }
-        guard let head = volume.head else { return position }
-        let heard = Double(head) / 1e9 - Double(Outlet.bufferTime) / 1e6
+        guard playhead.target == nil, let heard = tail.heardBeforeLoss else { return position }
         let asked = position
         return abs(asked - heard) < 0.5 ? asked : max(0, heard)
     }
@@ -171,7 +152,7 @@ final class Item {
     var duration: Double? {
         guard isReady else { return nil }
         if knownDuration == nil { knownDuration = pipeline.duration }
-        return knownDuration.map(Runtime.seconds) ?? source.estimatedDuration
+        return knownDuration.map(Times.seconds) ?? source.estimatedDuration
     }
 
     var isStalled: Bool { isReady && buffering.isShort && playhead.wantsPlaying }
@@ -181,12 +162,12 @@ final class Item {
     var loadedRanges: [ClosedRange<Double>] {
         guard isReady else { return [] }
         let here = position
-        guard !source.isLocal else { return [0...max(0, duration ?? here)] }
+        guard source.traits.needsBuffering else { return [0...max(0, duration ?? here)] }
         guard let duration, let bytes = chain.bytesRead else { return [here...here] }
         return [here...max(here, duration * Double(bytes.done) / Double(bytes.whole))]
     }
 
-    func levels() -> [ChannelLevel] { meter.levels(at: pipeline.position.map { GstClockTime(clamping: $0) }) }
+    func levels() -> [ChannelLevel] { tail.levels(at: pipeline.position.map { GstClockTime(clamping: $0) }) }
 
     // MARK: Effects of the playhead
 
@@ -201,7 +182,7 @@ final class Item {
             case .lookAhead: lookAhead()
             case .tellReady:
                 knownDuration = pipeline.duration
-                channels = countChannels()
+                channels = tail.channels
                 onEvent?(.ready)
             case .tellSeeked: onEvent?(.seeked(position))
             case .tellAdvanced:
@@ -217,7 +198,7 @@ final class Item {
 
     private func applyState() {
         let plays = playhead.wantsPlaying && !buffering.isShort && playhead.mayPlay
-        if plays { outlet.isFresh = false }
+        if plays { tail.outlet.isFresh = false }
         pipeline.setState(plays ? GST_STATE_PLAYING : GST_STATE_PAUSED)
         if playhead.crossing != nil { lookAtCrossing() }
         lookAhead()
@@ -226,13 +207,13 @@ final class Item {
 
     private func start(_ target: Playhead.Target) {
         // Only at the beginning; elsewhere a lost hundredth of a second is not noticed.
-        if !outlet.isFresh, target.time == 0 || outlet.isLost {
+        if !tail.outlet.isFresh, target.time == 0 || tail.outlet.isLost {
             handle(.beganAnew)
             pipeline.setState(GST_STATE_PAUSED)
-            outlet.renew()
+            tail.outlet.renew()
         }
         let isSent = send(GST_SEEK_FLAG_FLUSH.rawValue | GST_SEEK_FLAG_ACCURATE.rawValue, to: target.time)
-        outlet.open()
+        tail.outlet.open()
         if !isSent { handle(.seekRefused) }
     }
 
@@ -283,7 +264,7 @@ final class Item {
             } else if gst_message_has_name(message, refusal) != 0 {
                 handle(.seekRefused)
             } else {
-                splice.take(message)
+                tail.take(message)
             }
         case GST_MESSAGE_ELEMENT:
             if let structure = gst_message_get_structure(message),
@@ -292,20 +273,10 @@ final class Item {
             {
                 missing = String(cString: name)
             } else {
-                meter.take(message)
+                tail.take(message)
             }
         default: break
         }
-    }
-
-    private func countChannels() -> Int {
-        guard let head = pipeline.child("head"), let pad = gst_element_get_static_pad(head, "src") else { return 0 }
-        defer { gst_object_unref(pad) }
-        guard let caps = gst_pad_get_current_caps(pad) else { return 0 }
-        defer { gst_caps_unref(caps) }
-        var count: gint = 0
-        gst_structure_get_int(gst_caps_get_structure(caps, 0), "channels", &count)
-        return Int(count)
     }
 }
 
@@ -320,7 +291,7 @@ extension Item {
 
     private func networkTakesTooLong() {
         guard isStalled else { return }
-        let seconds = Int(Buffering.patience)
+        let seconds = Int(source.traits.patience)
         onEvent?(
             .failed(
                 Failure("'\(source.name)': no data arrived for \(seconds) s", isAboutFormat: false)))

@@ -26,7 +26,7 @@ struct MediaSource {
     /// Which part of the file is sound; the padding of the encoder is skipped.
     let sound: MP3Frames.Sound?
 
-    var isLocal: Bool { path != nil }
+    var traits: SourceTraits { path != nil ? .file : .web }
     /// The name of the stream: the file name without the folders.
     var title: String { name.split(separator: "/").last.map(String.init) ?? name }
 
@@ -76,7 +76,7 @@ struct MediaSource {
     /// Sets what the element "source" of ``description`` reads, and how.
     func apply(to origin: UnsafeMutablePointer<GstElement>) {
         shim_set_string(origin, "location", path ?? Array(uri.utf8CString))
-        guard isLocal, let way = gst_element_get_static_pad(origin, "src") else { return }
+        guard traits.isFile, let way = gst_element_get_static_pad(origin, "src") else { return }
         shim_limit_view(way, UInt(skip), header, UInt(header.count), MediaSource.pieceLimit)
         gst_object_unref(way)
     }

@@ -115,10 +115,9 @@ struct Playhead: Sendable, Hashable {
     var loopsLeft = 0
     /// The parameters of the last seek.
     private(set) var manner = Manner()
-    /// Only local files are looped by seeking: many servers cannot seek.
-    let isLocal: Bool
+    private let source: SourceTraits
 
-    init(isLocal: Bool) { self.isLocal = isLocal }
+    init(_ source: SourceTraits) { self.source = source }
 
     var isReady: Bool {
         if case .loading = phase { false } else { true }
@@ -144,13 +143,13 @@ struct Playhead: Sendable, Hashable {
     /// not be heard before it is known whether enough data has arrived.
     var mayPlay: Bool {
         switch phase {
-        case .loading(let next): isLocal && !needsSeek && next == nil
+        case .loading(let next): !source.needsBuffering && !needsSeek && next == nil
         case .seeking(let target, _): !target.isAnew
         case .steady, .crossing: true
         }
     }
 
-    private var needsSegments: Bool { loopsLeft != 0 && isLocal }
+    private var needsSegments: Bool { loopsLeft != 0 && source.canSeek }
     private var needsSeek: Bool { manner != Manner(rate: rate, isSegmented: needsSegments) }
 
     mutating func handle(_ input: Input) -> [Effect] {

@@ -94,11 +94,4 @@ enum Runtime {
         gst_plugin_feature_set_rank(feature, rank)
         gst_object_unref(UnsafeMutableRawPointer(feature))
     }
-
-    /// Seconds as GStreamer's nanoseconds: never negative, a century at the most, 0 for NaN.
-    static func nanoseconds(_ seconds: Double) -> GstClockTime {
-        seconds > 0 ? GstClockTime(min(seconds, 3.15e9) * 1e9) : 0
-    }
-
-    static func seconds(_ nanoseconds: Int) -> Double { Double(nanoseconds) / 1e9 }
 }

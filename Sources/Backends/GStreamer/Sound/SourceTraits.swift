@@ -1,0 +1,23 @@
+/// What the source of an item is and can do. Each rule of a player asks for the one of these that it is about.
+struct SourceTraits: Sendable, Hashable {
+    /// Its bytes are those of a file on this machine: they can be looked at before it is opened.
+    var isFile: Bool
+    /// Whether a seek succeeds. Where it does not, the item is opened again instead: many web servers cannot seek, and a
+    /// seek would end their stream.
+    var canSeek: Bool
+    /// Whether its data may arrive more slowly than it is heard: it begins to play only when enough has arrived, may
+    /// stall, and cannot be relied on to follow another item without a gap.
+    var needsBuffering: Bool
+    /// Seconds that may pass from opening it until something can be heard.
+    var openingTime: Double
+    /// Seconds for which it may be interrupted, without any data, until it counts as failed. For sources that need no
+    /// buffering it does not matter.
+    var patience: Double
+
+    static let file = SourceTraits(
+        isFile: true, canSeek: true, needsBuffering: false, openingTime: 10, patience: .infinity)
+
+    /// One attempt of 15 s, then an error is reported: so the limit comes a little later.
+    static let web = SourceTraits(
+        isFile: false, canSeek: false, needsBuffering: true, openingTime: 15.5, patience: 15)
+}
