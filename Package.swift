@@ -84,6 +84,8 @@ let package = Package(
         .target(name: "CIsolation"),
         system("CPulse", pkgConfig: "libpulse", apt: "libpulse-dev"),
         system("CGStreamer", pkgConfig: "gstreamer-1.0", apt: "libgstreamer1.0-dev"),
+        // What runs on GStreamer's own threads.
+        .target(name: "CStreaming", dependencies: ["CGStreamer"]),
         system("CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
         system("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
         system("CFilms", pkgConfig: "gstreamer-pbutils-1.0", apt: "libgstreamer-plugins-base1.0-dev"),
@@ -139,7 +141,7 @@ let package = Package(
         room("GStreamerBase", path: "Sources/Backends/GStreamer/Base", ["CGStreamer", "PluginAPI"]),
         room(
             "GStreamerBackend", path: "Sources/Backends/GStreamer/Sound",
-            ["GStreamerBase", "CGStreamer", "FileFormats", "EventLoop", "PluginAPI"]),
+            ["GStreamerBase", "CGStreamer", "CStreaming", "FileFormats", "EventLoop", "PluginAPI"]),
         // What opens films, in a worker: nothing else is linked to it.
         room(
             "FilmBackend", path: "Sources/Backends/GStreamer/Films",
@@ -255,7 +257,10 @@ let package = Package(
             "PulseBackendTests", ["PulseBackend", "EventLoop", "PluginAPI", "TestSupport", "ReferenceModel"]),
         tests(
             "GStreamerBackendTests",
-            ["GStreamerBackend", "GStreamerBase", "EventLoop", "PluginAPI", "TestSupport", "ReferenceModel"]),
+            [
+                "GStreamerBackend", "GStreamerBase", "CGStreamer", "CStreaming", "EventLoop", "PluginAPI",
+                "TestSupport", "ReferenceModel",
+            ]),
         // Clients in other languages.
         tests("BindingsTests", ["TestSupport"]),
         // The real daemon with its clients and other programs, on private servers.

@@ -11,7 +11,9 @@ import Testing
 
     @Test func impossibleSeconds_areZeroOrACentury() {
         for seconds in [-1, -.infinity, .nan, 0] as [Double] { #expect(Times.nanoseconds(seconds) == 0) }
-        for seconds in [.infinity, 1e300] as [Double] { #expect(Times.nanoseconds(seconds) == 3_150_000_000_000_000_000) }
+        for seconds in [.infinity, 1e300] as [Double] {
+            #expect(Times.nanoseconds(seconds) == 3_150_000_000_000_000_000)
+        }
     }
 
     @Test func nanoseconds_areTheSameSecondsAgain() {

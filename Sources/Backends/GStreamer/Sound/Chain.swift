@@ -1,4 +1,5 @@
 import CGStreamer
+import CStreaming
 import FileFormats
 import PluginAPI
 
@@ -40,7 +41,7 @@ final class Chain {
         (self.pad, self.origin) = (pad, origin)
         source.apply(to: origin)
         if !source.traits.isFile, let way = gst_element_get_static_pad(origin, "src") {
-            shim_limit_appetite(way, inner, Preamble.limit)
+            shim_limit_supply(way, inner, Preamble.limit)
             gst_object_unref(way)
         }
         if let sound = source.sound, let entry = gst_element_get_static_pad(end, "sink") {

@@ -1,4 +1,5 @@
 import CGStreamer
+import CStreaming
 public import EventLoop
 import FileFormats
 import Glibc

@@ -1,4 +1,5 @@
 import CGStreamer
+import CStreaming
 import FileFormats
 import Glibc
 import PluginAPI

@@ -1,4 +1,5 @@
 import CGStreamer
+import CStreaming
 
 /// The sink at a pipeline's end: one stream to the server at a time.
 final class Outlet {

@@ -1,4 +1,5 @@
 import CGStreamer
+import CStreaming
 import EventLoop
 import FileFormats
 import PluginAPI

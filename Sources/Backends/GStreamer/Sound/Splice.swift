@@ -1,4 +1,5 @@
 import CGStreamer
+import CStreaming
 import EventLoop
 
 /// The connection between two elements, where filters are added and removed while the sound plays.

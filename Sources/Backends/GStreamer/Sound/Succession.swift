@@ -1,4 +1,5 @@
 import CGStreamer
+import CStreaming
 import EventLoop
 
 /// The next item in the same pipeline, so that there is no silence between the two.

@@ -1,4 +1,5 @@
 import CGStreamer
+import CStreaming
 import EventLoop
 import FileFormats
 import Glibc
@@ -33,7 +34,7 @@ final class Take {
     private let tally: UnsafeMutablePointer<shim_tally>
     private var wave: WaveFile?
     /// Shared with those of GStreamer's threads that wait for the disk.
-    private let disk: UnsafeMutablePointer<shim_disk>
+    private let disk: OpaquePointer
     private var meter = Meter()
     private lazy var headerTimer = Timer(on: loop) { [unowned self] in settleHeader() }
     private lazy var diskTimer = Timer(on: loop) { [unowned self] in sync() }
@@ -134,7 +135,7 @@ final class Take {
         pipeline.perform { [entry, tally, disk] in
             gst_object_unref(entry)
             tally.deallocate()
-            shim_disk_free(disk)
+            shim_disk_free(UnsafeMutableRawPointer(disk))
         }
     }
 

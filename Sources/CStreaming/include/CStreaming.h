@@ -1,0 +1,66 @@
+// What runs on GStreamer's own threads, where no Swift code may run: pad probes, clocks, and work that waits for a disk.
+// All functions here are called on the thread of the loop, and return at once.
+#pragma once
+#include "../../CGStreamer/shim.h"
+
+// MARK: Blocking a pad, and the end of a source (hold.c)
+
+// Blocks a pad at its next buffer, and posts an application message on the bus of the pipeline for each item that arrives
+// at the blocked pad. It blocks only at a buffer, because the elements before the pad have negotiated their format by then.
+// Returns the number of the probe.
+gulong shim_hold_pad(GstPad *pad, GstElement *pipeline);
+// The number of the probe that a message is from, or 0.
+gulong shim_held_pad(GstMessage *message);
+
+typedef struct {
+    gint armed;
+    GstElement *pipeline;
+} shim_succession;
+// Posts "source-ended" on the bus when a source has ended. While another source follows (`armed`), it drops the end, so that
+// the elements after the pad do not get it. `succession` must live as long as the pad.
+void shim_watch_end(GstPad *pad, shim_succession *succession);
+void shim_succession_arm(shim_succession *succession, gint armed);
+
+// MARK: What a reader sees of a file (view.c), and what a parser gets from a server (supply.c)
+
+// Skips the first `skip` bytes of the file that is read through a source pad, or replaces them by `header`, and refuses
+// reads above `limit` bytes, because parsers read any size that a header claims into memory.
+void shim_limit_view(GstPad *pad, guint64 skip, const void *header, gsize header_size, guint limit);
+// Limits the bytes from a server between two buffers of sound, because parsers keep all of them in memory.
+void shim_limit_supply(GstPad *source, GstPad *sound, gint64 limit);
+
+// MARK: Frames and bytes (trim.c, tally.c)
+
+// Removes the padding of an encoder before and after the sound: `skip` frames, and everything after the next `length`
+// frames. For the elements after the pad, the sound begins at 0; seeks and lengths are converted.
+void shim_trim_pad(GstPad *pad, guint64 skip, guint64 length, gint rate);
+
+typedef struct {
+    gint64 bytes;
+    gint64 limit;
+    GstElement *pipeline;
+} shim_tally;
+// Counts the bytes through a pad, and drops those after `limit`; then it posts "limit-reached". So lengths are exact, even if
+// the loop is late. `tally` must live as long as the pad.
+void shim_count_bytes(GstPad *pad, shim_tally *tally);
+gint64 shim_tally_bytes(shim_tally *tally);
+void shim_tally_limit(shim_tally *tally, gint64 limit);
+
+// MARK: Files that survive a crash of the machine (disk.c)
+
+typedef struct shim_disk shim_disk;
+// Takes ownership of the descriptor.
+shim_disk *shim_disk_new(int descriptor);
+void shim_disk_free(gpointer disk);
+// Writes to the disk what the file has (fdatasync). Only one runs at a time; further requests cause one more after it.
+void shim_disk_sync(shim_disk *disk, GstElement *element);
+
+// MARK: The clock of pulsesink (clock.c)
+
+// Installs a clock that does not believe libpulse after a start. Must be called before the first use of the sink. Does
+// nothing for a sink without a clock.
+void shim_doubt_clock(GstElement *element);
+// Whether the clock no longer asks libpulse: then it does not know which part of the stream is heard.
+gboolean shim_clock_is_lost(GstElement *element);
+// The sink has no stream. The next one begins at 0.
+void shim_renew_clock(GstElement *element);
