@@ -7,8 +7,6 @@ import Testing
 
 @testable import GStreamerBackend
 
-import class EventLoop.Timer
-
 /// Tests what runs on GStreamer's threads: pads of small pipelines without sound.
 @Suite struct StreamingTests {
     /// A pipeline, the messages of its bus, and pads of its elements.
