@@ -142,18 +142,21 @@ let package = Package(
         room(
             "GStreamerBackend", path: "Sources/Backends/GStreamer/Sound",
             ["GStreamerBase", "CGStreamer", "CStreaming", "FileFormats", "EventLoop", "PluginAPI"]),
+        // The requests of the plugin for films to its workers, typed.
+        room("FilmRequests", ["Workers", "PluginAPI"]),
         // What opens films, in a worker: nothing else is linked to it.
         room(
             "FilmBackend", path: "Sources/Backends/GStreamer/Films",
-            ["GStreamerBase", "CGStreamer", "CFilms", "FileFormats", "Workers", "PluginAPI"]),
+            ["GStreamerBase", "CGStreamer", "CFilms", "FileFormats", "FilmRequests", "Workers", "PluginAPI"]),
 
         // The libraries for apps (SessionKit) and for plugins (PluginKit).
         room("SessionKit", ["SessionBus", "DBus", "EventLoop", "Processes", "CLinux", "PluginAPI"]),
         room(
             "PluginKit",
             [
-                "SessionKit", "MediaValues", "FileFormats", "SessionBus", "DBus", "EventLoop", "Processes", "Workers",
-                "PluginAPI",
+                "SessionKit", "MediaValues", "FileFormats", "FilmRequests", "SessionBus", "DBus", "EventLoop",
+                "Processes",
+                "Workers", "PluginAPI",
             ],
             embedding: played, exclude: served + foreign),
         // An engine without sound and a daemon without rules, for the tests of plugins.
@@ -248,7 +251,8 @@ let package = Package(
         tests(
             "FilmTests",
             [
-                "FilmBackend", "GStreamerBase", "Workers", "PluginKit", "SessionKit", "SessionBus", "DBus", "EventLoop",
+                "FilmBackend", "FilmRequests", "GStreamerBase", "Workers", "PluginKit", "SessionKit", "SessionBus",
+                "DBus", "EventLoop",
                 "FileFormats",
                 "PluginAPI", "TestSupport", "ReferenceModel",
             ]),

@@ -1,4 +1,5 @@
 import DBus
+import FilmRequests
 import PluginAPI
 import SessionBus
 import Workers
@@ -42,7 +43,7 @@ extension AssetsPlugin {
         let options = try OptionReader(call.arguments[1], known: ["precise"])
         let isPrecise = try options.bool("precise") ?? false
         let source = try source(call)
-        let request = WorkerMessage("inspect", ["path": .bytes(source.path), "precise": .flag(isPrecise)])
+        let request = WorkerMessage(FilmRequest.Inspect(source.path, isPrecise: isPrecise))
         ask(request, about: source, isLong: isPrecise) { result in
             switch result {
             case .success(let message): call.reply([message.inspection])
@@ -73,7 +74,7 @@ extension AssetsPlugin {
 
     private func presets(_ call: Invocation) throws {
         let source = try source(call)
-        ask(WorkerMessage("presets", ["path": .bytes(source.path)]), about: source) { result in
+        ask(WorkerMessage(FilmRequest.Presets(source.path)), about: source) { result in
             switch result {
             case .success(let message): call.reply([.strings((message.list("presets") ?? []).map(\.name))])
             case .failure(let error): call.fail(Failure(error))

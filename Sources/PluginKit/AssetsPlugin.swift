@@ -1,5 +1,6 @@
 public import DBus
 public import EventLoop
+import FilmRequests
 import Glibc
 import MediaValues
 import PluginAPI
@@ -132,7 +133,7 @@ public final class AssetsPlugin: Plugin {
     public func check(_ uri: String, _ reply: @escaping (String?) -> Void) {
         do throws(SessionError) {
             let source = try Source(uri)
-            ask(WorkerMessage("inspect", ["path": .bytes(source.path)]), about: source) { result in
+            ask(WorkerMessage(FilmRequest.Inspect(source.path)), about: source) { result in
                 switch result {
                 case .failure(let error): reply(error.description)
                 case .success(let message):
@@ -151,13 +152,13 @@ public final class AssetsPlugin: Plugin {
 
     func thumbnail(_ source: Source, _ flavor: ThumbnailFlavor, _ reply: @escaping Reply<String>) {
         let known = cache.entry(of: source.uri, flavor)
-        var fields: [String: WorkerMessage.Field] = ["path": .bytes(source.path), "side": .whole(Int64(flavor.size))]
+        var request = FilmRequest.Thumbnail(source.path, side: flavor.size)
         switch known {
-        case .picture(let modified), .failure(let modified): fields["modified"] = .whole(Int64(modified))
+        case .picture(let modified), .failure(let modified): request.modified = modified
         case nil: break
         }
         var modified: Int?
-        ask(WorkerMessage("thumbnail", fields), about: source) { answer in
+        ask(WorkerMessage(request), about: source) { answer in
             modified = answer.whole("modified").flatMap { Int(exactly: $0) }
         } _: { [weak self] result in
             guard let self else { return }
@@ -292,7 +293,7 @@ public final class AssetsPlugin: Plugin {
     func estimate(
         _ source: Source, _ request: ExportRequest, _ reply: @escaping Reply<(UInt64, Double, UInt32)>
     ) {
-        ask(request.message(source, name: "estimate"), about: source) { [speeds] result in
+        ask(request.estimate(source), about: source) { [speeds] result in
             switch result {
             case .failure(let error): reply(.failure(Failure(error)))
             case .success(let message):

@@ -1,4 +1,5 @@
 import EventLoop
+import FilmRequests
 import Glibc
 import PluginAPI
 import Processes
@@ -17,7 +18,8 @@ struct ExportRequest {
     let isForNetwork: Bool
     let overwrites: Bool
     let isDetached: Bool
-    private var fields: [String: WorkerMessage.Field]
+    /// The request to the worker, without the path of the film.
+    private var film = FilmRequest.Export()
 
     init(_ output: String, _ options: OptionReader) throws {
         func known(_ key: String) throws -> Bool { try options.has(key) && options.bool(key) ?? false }
@@ -35,20 +37,18 @@ struct ExportRequest {
         isForNetwork = try known("optimize-for-network")
         overwrites = try known("overwrite")
         isDetached = try known("detached")
-        fields = [
-            "preset": .text(preset.rawValue), "type": .text(type.rawValue), "network": .flag(isForNetwork),
-            "strip-location": .flag(try known("strip-location")),
-        ]
+        (film.wish.preset, film.wish.type, film.wish.isForNetwork) = (preset, type, isForNetwork)
+        film.stripsLocation = try known("strip-location")
         if let (from, to) = try options.doubles("time-range") {
             guard from >= 0, from < 1e9, to == 0 || to > from else {
                 throw SessionError.badParameter(
                     "'time-range' is a begin and a later end in seconds; an end of 0 is the film's")
             }
-            fields["from"] = .number(from)
-            if to > 0 { fields["to"] = .number(to) }
+            film.wish.from = from
+            if to > 0 { film.wish.to = to }
         }
         if options.has("metadata"), let metadata = try options.textProperties("metadata") {
-            fields["metadata"] = .list([WorkerMessage("metadata", metadata.mapValues { .text($0) })])
+            film.metadata = metadata
         }
     }
 
@@ -66,10 +66,16 @@ struct ExportRequest {
         return ExportFileType(path: output) ?? (preset == .audio ? .m4a : .mp4)
     }
 
-    func message(_ source: AssetsPlugin.Source, name: String = "export") -> WorkerMessage {
-        var fields = fields
-        fields["path"] = .bytes(source.path)
-        return WorkerMessage(name, fields)
+    func message(_ source: AssetsPlugin.Source) -> WorkerMessage {
+        var film = film
+        film.path = source.path
+        return WorkerMessage(film)
+    }
+
+    func estimate(_ source: AssetsPlugin.Source) -> WorkerMessage {
+        var estimate = FilmRequest.Estimate()
+        (estimate.path, estimate.wish) = (source.path, film.wish)
+        return WorkerMessage(estimate)
     }
 }
 

@@ -1,4 +1,5 @@
 import DBus
+import FilmRequests
 import Glibc
 import PluginAPI
 import Processes
@@ -19,7 +20,8 @@ struct ImageRequest {
     let format: ImageFormat
     /// Nil: a private folder.
     let folder: String?
-    private var fields: [String: WorkerMessage.Field]
+    /// The request to the worker, without the path of the film.
+    private var film = FilmRequest.Images()
 
     init(_ times: [Double], _ options: OptionReader) throws {
         guard !times.isEmpty, times.count <= Self.limit else {
@@ -44,12 +46,11 @@ struct ImageRequest {
         guard quality <= 100 else { throw SessionError.badParameter("'quality' is 0 to 100") }
         let size = try options.uint32s("maximum-size") ?? (0, 0)
         guard size.0 <= 16_384, size.1 <= 16_384 else { throw SessionError.badParameter("'maximum-size' is too large") }
-        fields = [
-            "format": .text(format.rawValue), "quality": .whole(Int64(quality)),
-            "turn": .flag(try options.bool("apply-preferred-transform") ?? true),
-            "width": .whole(Int64(size.0)), "height": .whole(Int64(size.1)),
-            "before": .whole(Self.nanoseconds(before)), "after": .whole(Self.nanoseconds(after)),
-        ]
+        film.times = times.map { UInt64(Self.nanoseconds($0)) }
+        (film.format, film.quality) = (format, Int(quality))
+        film.isTurned = try options.bool("apply-preferred-transform") ?? true
+        (film.width, film.height) = (Int(size.0), Int(size.1))
+        (film.before, film.after) = (Self.nanoseconds(before), Self.nanoseconds(after))
     }
 
     /// The tolerances before and after. `exact` means none, and `nearest-key-frame` any.
@@ -66,19 +67,12 @@ struct ImageRequest {
     }
 
     /// Limited to a century.
-    private static func nanoseconds(_ seconds: Double) -> Int64 { Int64((min(seconds, 3.15e9) * 1e9).rounded()) }
+    private static func nanoseconds(_ seconds: Double) -> Int { Int((min(seconds, 3.15e9) * 1e9).rounded()) }
 
     func message(_ source: AssetsPlugin.Source) -> WorkerMessage {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(times.count * 8)
-        for time in times {
-            let number = UInt64(Self.nanoseconds(time))
-            for index in 0..<8 { bytes.append(UInt8(truncatingIfNeeded: number >> (8 * UInt64(index)))) }
-        }
-        var fields = fields
-        fields["path"] = .bytes(source.path)
-        fields["times"] = .bytes(bytes)
-        return WorkerMessage("images", fields)
+        var film = film
+        film.path = source.path
+        return WorkerMessage(film)
     }
 }
 

@@ -24,11 +24,9 @@ final class FolderWalk {
     private var rules = WalkRules()
     private var isWhole: Bool { isDeep && start == root }
 
-    init(_ process: WorkerProcess, _ request: WorkerMessage) {
+    init(_ process: WorkerProcess, _ request: LibraryRequest.Walk) {
         self.process = process
-        start = request.bytes("path") ?? []
-        root = request.bytes("root") ?? []
-        isDeep = request.flag("deep") ?? true
+        (start, root, isDeep) = (request.path, request.root, request.isDeep)
     }
 
     func run() -> WorkerMessage {

@@ -462,7 +462,7 @@ final class LibraryPlugin: Plugin {
         }
         coversAwaited[caller, default: 0] += 1
         _ = workers.run(
-            WorkerMessage("art", ["path": .bytes(path), "size": .whole(Int64(size))]), for: caller, patience: 5
+            WorkerMessage(LibraryRequest.Art(path: path, size: size)), for: caller, patience: 5
         ) { [weak self] result in
             guard let self else { return }
             coversAwaited[caller, default: 0] -= 1

@@ -35,24 +35,28 @@ final class LibraryWorker {
     private init(_ process: WorkerProcess) { self.process = process }
 
     private func perform(_ request: WorkerMessage) -> WorkerMessage {
-        switch request.name {
-        case "walk": return FolderWalk(process, request).run()
-        case "tags":
-            for file in request.list("files") ?? [] {
-                let answer = read(file)
-                process.send(process.fits(answer) ? answer : Self.bad(file, "it states too much"))
+        do throws(BadRequest) {
+            switch request.name {
+            case LibraryRequest.Walk.name: return FolderWalk(process, try request.request()).run()
+            case LibraryRequest.Tags.name:
+                for file in try request.request(LibraryRequest.Tags.self).files {
+                    let answer = read(file)
+                    process.send(process.fits(answer) ? answer : Self.bad(file, "it states too much"))
+                }
+                return WorkerMessage("done")
+            case LibraryRequest.Art.name: return picture(try request.request())
+            default: return WorkerMessage("failed")
             }
-            return WorkerMessage("done")
-        case "art": return picture(request)
-        default: return WorkerMessage("failed")
+        } catch {
+            return WorkerMessage("failed", ["message": .text(error.message)])
         }
     }
 
     // MARK: Tags
 
-    private func read(_ file: WorkerMessage) -> WorkerMessage {
-        let path = file.bytes("path") ?? []
-        let id = WorkerMessage.Field.whole(file.whole("id") ?? 0)
+    private func read(_ file: LibraryRequest.File) -> WorkerMessage {
+        let path = file.path
+        let id = WorkerMessage.Field.whole(Int64(file.id))
         func failed(_ reason: String) -> WorkerMessage { Self.bad(file, reason) }
         guard let open = OpenFile(path) else { return failed(String(cString: strerror(errno))) }
         guard open.isRegular else { return failed("it is not a regular file") }
@@ -68,16 +72,15 @@ final class LibraryWorker {
         guard let facts = SoundFile.read(open.source) else {
             return failed(open.size == 0 ? "it is empty" : "it has no format that is known here")
         }
-        let type = file.text("type").flatMap(ItemType.init(word:))
-        let base = Int(file.whole("base") ?? 0)
-        var message = Track(facts, path: Array(path.dropFirst(base)), type: type).message
+        let type = file.type.flatMap(ItemType.init(word:))
+        var message = Track(facts, path: Array(path.dropFirst(file.base)), type: type).message
         message.fields["id"] = id
         message.fields["fingerprint"] = fingerprint
         return message
     }
 
-    private static func bad(_ file: WorkerMessage, _ reason: String) -> WorkerMessage {
-        WorkerMessage("bad", ["id": .whole(file.whole("id") ?? 0), "reason": .text(reason)])
+    private static func bad(_ file: LibraryRequest.File, _ reason: String) -> WorkerMessage {
+        WorkerMessage("bad", ["id": .whole(Int64(file.id)), "reason": .text(reason)])
     }
 
     // MARK: Covers
@@ -85,8 +88,8 @@ final class LibraryWorker {
     private static let pictureLimit = 16 << 20
 
     /// The cover in the file, or an image file in its folder, in the requested size.
-    private func picture(_ request: WorkerMessage) -> WorkerMessage {
-        let path = request.bytes("path") ?? []
+    private func picture(_ request: LibraryRequest.Art) -> WorkerMessage {
+        let path = request.path
         var found: [UInt8]?
         if let open = OpenFile(path), open.isRegular {
             found = SoundFile.read(open.source, wantsPicture: true)?.picture
@@ -104,7 +107,7 @@ final class LibraryWorker {
         let header = PictureHeader.size(found)
         // Every program that shows it would decode it.
         if let header, PictureHeader.isTooLarge(header) { return WorkerMessage("done") }
-        let size = Int(request.whole("size") ?? 0)
+        let size = request.size
         if size > 0, header != nil, let scaled = Pixbuf.scaled(found, to: size) {
             return WorkerMessage("done", ["data": .bytes(scaled.data), "ending": .text(scaled.ending)])
         }

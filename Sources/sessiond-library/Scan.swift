@@ -156,7 +156,7 @@ final class Scan {
         waiting.remove(target)
         guard let folder = plugin.folder(of: target.path) else { return nextFolder() }
         let request = WorkerMessage(
-            "walk", ["path": .bytes(target.path), "root": .bytes(folder.path), "deep": .flag(target.isDeep)])
+            LibraryRequest.Walk(path: target.path, root: folder.path, isDeep: target.isDeep))
         let task = workers.run(
             request, patience: Self.folderTime, isLong: true,
             onAnswer: { [weak self] in self?.heard($0) },
@@ -334,16 +334,13 @@ final class Scan {
 
     private func give(_ files: [(id: Int64, path: [UInt8])]) {
         let list = files.map { file in
-            var fields: [String: WorkerMessage.Field] = ["id": .whole(file.id), "path": .bytes(file.path)]
-            if let folder = plugin.folder(of: file.path) {
-                fields["base"] = .whole(Int64(folder.path.count))
-                if let type = folder.mediaType { fields["type"] = .text(type.word) }
-            }
-            return WorkerMessage("", fields)
+            let folder = plugin.folder(of: file.path)
+            return LibraryRequest.File(
+                id: Int(file.id), path: file.path, base: folder?.path.count ?? 0, type: folder?.mediaType?.word)
         }
         var task: UInt64 = 0
         task = workers.run(
-            WorkerMessage("tags", ["files": .list(list)]), patience: Self.fileTime,
+            WorkerMessage(LibraryRequest.Tags(files: list)), patience: Self.fileTime,
             onAnswer: { [weak self] in self?.read($0, task) },
             onEnd: { [weak self] in self?.ended(task, $0) })
         reading[task] = files

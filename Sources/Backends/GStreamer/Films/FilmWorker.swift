@@ -1,5 +1,6 @@
 import CFilms
 import FileFormats
+import FilmRequests
 import Glibc
 public import PluginAPI
 public import Workers
@@ -54,21 +55,32 @@ public final class FilmWorker {
     }
 
     private func answer(_ request: WorkerMessage, _ descriptors: [Int32]) throws(FilmError) -> WorkerMessage {
-        let file = try FilmFile(request.bytes("path") ?? [])
         switch request.name {
-        case "inspect": return try inspect(file, isPrecise: request.flag("precise") ?? false)
-        case "presets":
-            let presets = ExportPlan.presets(for: try facts(of: file), find: FilmRuntime.find)
+        case FilmRequest.Inspect.name: return try inspect(read(request))
+        case FilmRequest.Presets.name:
+            let presets = ExportPlan.presets(
+                for: try facts(of: FilmFile(read(request, FilmRequest.Presets.self).path)), find: FilmRuntime.find)
             return WorkerMessage("done", ["presets": .list(presets.map { WorkerMessage($0.rawValue) })])
-        case "images": return try images(file, request)
-        case "thumbnail": return try thumbnail(file, request)
-        case "export": return try export(file, request, descriptors)
-        case "estimate": return try estimate(file, request)
+        case FilmRequest.Images.name: return try images(read(request))
+        case FilmRequest.Thumbnail.name: return try thumbnail(read(request))
+        case FilmRequest.Export.name: return try export(read(request), descriptors)
+        case FilmRequest.Estimate.name: return try estimate(read(request))
         default: throw FilmError(.notSupported, "unknown task '\(request.name)'")
         }
     }
 
-    private func inspect(_ file: FilmFile, isPrecise: Bool) throws(FilmError) -> WorkerMessage {
+    private func read<Request: WorkerRequest>(
+        _ message: WorkerMessage, _: Request.Type = Request.self
+    ) throws(FilmError) -> Request {
+        do throws(BadRequest) {
+            return try message.request()
+        } catch {
+            throw FilmError(.badParameter, error.message)
+        }
+    }
+
+    private func inspect(_ request: FilmRequest.Inspect) throws(FilmError) -> WorkerMessage {
+        let (file, isPrecise) = (try FilmFile(request.path), request.isPrecise)
         if !isPrecise, let known = inspected.first(where: { $0.file.isSame(as: file) }) { return known.answer }
         let facts = try facts(of: file, isPrecise: isPrecise)
         let answer = facts.message
@@ -102,18 +114,17 @@ public final class FilmWorker {
 
     // MARK: Pictures
 
-    private func images(_ file: FilmFile, _ request: WorkerMessage) throws(FilmError) -> WorkerMessage {
+    private func images(_ request: FilmRequest.Images) throws(FilmError) -> WorkerMessage {
+        let file = try FilmFile(request.path)
         try file.requireEnd()
         let film = try open(file)
-        let times = Self.times(request.bytes("times") ?? [])
+        let times = request.times.map { GstClockTime($0) }
         var shape = PictureMaker.Shape()
-        shape.width = Int(request.whole("width") ?? 0)
-        shape.height = Int(request.whole("height") ?? 0)
-        shape.format = request.text("format").flatMap(ImageFormat.init(rawValue:)) ?? .jpeg
-        shape.quality = Int(request.whole("quality") ?? 85)
-        let before = GstClockTime(max(0, request.whole("before") ?? 0))
-        let after = GstClockTime(max(0, request.whole("after") ?? 0))
-        let orientation = request.flag("turn") ?? true ? film.orientation : 0
+        (shape.width, shape.height) = (request.width, request.height)
+        (shape.format, shape.quality) = (request.format, request.quality)
+        let before = GstClockTime(max(0, request.before))
+        let after = GstClockTime(max(0, request.after))
+        let orientation = request.isTurned ? film.orientation : 0
         var isTold = times.map { _ in false }
         func tell(_ index: Int, _ frame: Frame) throws(FilmError) {
             let data = try maker.encode(frame.sample, shape, orientation: orientation)
@@ -189,24 +200,17 @@ public final class FilmWorker {
         return try film.frame(at: Film.nearer(near.0, near.1, to: time) ?? time)
     }
 
-    private static func times(_ bytes: [UInt8]) -> [GstClockTime] {
-        stride(from: 0, to: bytes.count - bytes.count % 8, by: 8).map { start in
-            GstClockTime(bytes[start..<(start + 8)].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
-        }
-    }
-
     /// Makes a thumbnail; nothing if the file has the same time as the thumbnail in the cache.
-    private func thumbnail(_ file: FilmFile, _ request: WorkerMessage) throws(FilmError) -> WorkerMessage {
-        let known = request.whole("modified")
+    private func thumbnail(_ request: FilmRequest.Thumbnail) throws(FilmError) -> WorkerMessage {
+        let file = try FilmFile(request.path)
         var fields: [String: WorkerMessage.Field] = [
             "modified": .whole(Int64(file.modified)), "size": .whole(Int64(file.size)),
         ]
-        if known == Int64(file.modified) { return WorkerMessage("done", fields) }
+        if request.modified == file.modified { return WorkerMessage("done", fields) }
         // Sent before the work starts, so that the plugin has it even if the film crashes this process.
         process.send(WorkerMessage("alive", fields))
-        let side = Int(request.whole("side") ?? 128)
         let (data, duration) = try Self.thumbnail(
-            of: file, PictureMaker.Shape(width: side, height: side, format: .png), maker)
+            of: file, PictureMaker.Shape(width: request.side, height: request.side, format: .png), maker)
         fields["data"] = .bytes(data)
         if duration > 0 { fields["duration"] = .whole(Int64(duration)) }
         return WorkerMessage("done", fields)
@@ -259,23 +263,22 @@ public final class FilmWorker {
     // MARK: Export
 
     private func export(
-        _ file: FilmFile, _ request: WorkerMessage, _ descriptors: [Int32]
+        _ request: FilmRequest.Export, _ descriptors: [Int32]
     ) throws(FilmError) -> WorkerMessage {
         film = nil
+        let file = try FilmFile(request.path)
         try file.requireEnd()
         let facts = try facts(of: file)
-        let wish = try wish(request, facts)
+        let wish = try wish(request.wish, facts)
         let plan = try ExportPlan(wish, facts, find: FilmRuntime.find)
         guard let output = descriptors.first else { throw FilmError(.exportFailed, "no file to write to") }
         guard
-            let tags = request.flag("strip-location") ?? false
+            let tags = request.stripsLocation
                 ? films_without_place(facts.tags.list) : gst_tag_list_copy(facts.tags.list)
         else { throw FilmError(.exportFailed, "no memory") }
-        for (name, field) in request.list("metadata")?.first?.fields ?? [:] {
-            // A tag that GStreamer does not know would crash the process.
-            if case .text(let text) = field, films_kind_of_tag(name) == films_tag_text {
-                films_add_tag(tags, name, text)
-            }
+        // A tag that GStreamer does not know would crash the process.
+        for (name, text) in request.metadata where films_kind_of_tag(name) == films_tag_text {
+            films_add_tag(tags, name, text)
         }
         let wanted = ExportEstimate(plan, wish, facts)
         try wanted.check(output)
@@ -306,22 +309,19 @@ public final class FilmWorker {
             ])
     }
 
-    private func wish(_ request: WorkerMessage, _ facts: FilmFacts) throws(FilmError) -> ExportPlan.Wish {
+    private func wish(_ request: FilmRequest.Wish, _ facts: FilmFacts) throws(FilmError) -> ExportPlan.Wish {
         var wish = ExportPlan.Wish()
-        wish.preset = request.text("preset").flatMap(ExportPreset.init(rawValue:)) ?? .medium
-        wish.type = request.text("type").flatMap(ExportFileType.init(rawValue:)) ?? .mp4
-        wish.isForNetwork = request.flag("network") ?? false
-        wish.from = request.number("from")
-        wish.to = request.number("to")
+        (wish.preset, wish.type, wish.isForNetwork) = (request.preset, request.type, request.isForNetwork)
+        (wish.from, wish.to) = (request.from, request.to)
         if let from = wish.from, facts.duration > 0, from >= facts.duration {
             throw FilmError(.badParameter, "the time range begins after the end of the film")
         }
         return wish
     }
 
-    private func estimate(_ file: FilmFile, _ request: WorkerMessage) throws(FilmError) -> WorkerMessage {
-        let facts = try facts(of: file)
-        let wish = try wish(request, facts)
+    private func estimate(_ request: FilmRequest.Estimate) throws(FilmError) -> WorkerMessage {
+        let facts = try facts(of: FilmFile(request.path))
+        let wish = try wish(request.wish, facts)
         let estimate = ExportEstimate(try ExportPlan(wish, facts, find: FilmRuntime.find), wish, facts)
         return WorkerMessage(
             "done",

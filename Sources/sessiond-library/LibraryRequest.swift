@@ -1,0 +1,59 @@
+import MediaLibrary
+import Workers
+
+/// The requests of the library to its workers. Paths are bytes of the file system.
+enum LibraryRequest {
+    /// Lists a folder.
+    struct Walk: WorkerRequest {
+        static let name = "walk"
+        var path: [UInt8] = []
+        /// The folder of the library in which it is.
+        var root: [UInt8] = []
+        /// Whether the folders below it are listed too.
+        var isDeep = true
+
+        mutating func code(_ coder: inout RequestCoder) throws(BadRequest) {
+            try coder.bytes("path", &path)
+            try coder.bytes("root", &root)
+            try coder.flag("deep", &isDeep)
+        }
+    }
+
+    /// Reads the tags of files.
+    struct Tags: WorkerRequest {
+        static let name = "tags"
+        var files: [File] = []
+
+        mutating func code(_ coder: inout RequestCoder) throws(BadRequest) { try coder.list("files", &files) }
+    }
+
+    struct File: WorkerRequest {
+        static let name = "file"
+        var id = 0
+        var path: [UInt8] = []
+        /// How many bytes of the path are the folder of the library; 0: it is in none any more.
+        var base = 0
+        /// The word of the type of everything in that folder; nil: the tags decide.
+        var type: String?
+
+        mutating func code(_ coder: inout RequestCoder) throws(BadRequest) {
+            try coder.whole("id", &id)
+            try coder.bytes("path", &path)
+            try coder.whole("base", &base)
+            try coder.text("type", &type)
+        }
+    }
+
+    /// Reads the cover of a file.
+    struct Art: WorkerRequest {
+        static let name = "art"
+        var path: [UInt8] = []
+        /// The largest width and height in pixels; 0: as it is.
+        var size = 0
+
+        mutating func code(_ coder: inout RequestCoder) throws(BadRequest) {
+            try coder.bytes("path", &path)
+            try coder.whole("size", &size)
+        }
+    }
+}
