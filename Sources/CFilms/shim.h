@@ -1,6 +1,7 @@
 // Functions for films that Swift cannot import from GStreamer: variadic functions, function-like macros, and code that
 // runs on GStreamer's own threads.
 #pragma once
+#include "../CGStreamer/shim.h"
 #include <gst/app/gstappsink.h>
 #include <gst/app/gstappsrc.h>
 #include <gst/gst.h>
@@ -13,18 +14,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// g_object_set is variadic.
-static inline void films_set_string(gpointer object, const char *name, const char *value) {
-    g_object_set(object, name, value, NULL);
-}
-// A source element, or an element that makes one.
-static inline void films_set_source(GstElement *element, const char *uri) {
+// A source element, or an element that makes one, reads this URI.
+static inline void films_read(GstElement *element, const char *uri) {
     if (GST_IS_URI_HANDLER(element)) gst_uri_handler_set_uri((GstURIHandler *)element, uri, NULL);
-    else films_set_string(element, "uri", uri);
-}
-static inline void films_set_int(gpointer object, const char *name, gint value) { g_object_set(object, name, value, NULL); }
-static inline void films_set_caps(gpointer object, const char *name, const GstCaps *value) {
-    g_object_set(object, name, value, NULL);
+    else shim_set_string(element, "uri", uri);
 }
 
 // While decodebin adds an element, it suppresses the errors of that element. A demuxer that reads a damaged file may
@@ -847,9 +840,7 @@ static inline GstEvent *films_seek(GstClockTime start, GstClockTime stop) {
         GST_SEEK_TYPE_SET, (gint64)stop);
 }
 
-// Bins and application elements are elements by casts that are macros.
-static inline void films_add(GstElement *pipeline, GstElement *element) { gst_bin_add((GstBin *)pipeline, element); }
-static inline GstElement *films_child(GstElement *bin, const char *name) { return gst_bin_get_by_name((GstBin *)bin, name); }
+// Application elements are elements by casts that are macros.
 static inline GstSample *films_pull(GstElement *sink, GstClockTime timeout) {
     return gst_app_sink_try_pull_sample((GstAppSink *)sink, timeout);
 }
@@ -864,7 +855,7 @@ static inline gboolean films_push(GstElement *source, GstSample *sample) {
     return gst_app_src_push_buffer((GstAppSrc *)source, buffer) == GST_FLOW_OK;
 }
 static inline void films_end(GstElement *source) { gst_app_src_end_of_stream((GstAppSrc *)source); }
-static inline void films_set_source_caps(GstElement *source, GstCaps *caps) {
+static inline void films_announce(GstElement *source, GstCaps *caps) {
     gst_app_src_set_caps((GstAppSrc *)source, caps);
 }
 

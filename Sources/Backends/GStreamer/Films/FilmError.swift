@@ -1,4 +1,4 @@
-import CFilms
+import GStreamerBase
 import PluginAPI
 
 /// Why an operation on a film failed.
@@ -13,49 +13,29 @@ struct FilmError: Error {
         self.message = message
     }
 
-    /// From an error on the bus of a pipeline. `missing`: the plugin that GStreamer reported as missing before.
-    init(_ message: UnsafeMutablePointer<GstMessage>, missing: String?) {
-        var pointer: UnsafeMutablePointer<GError>?
-        gst_message_parse_error(message, &pointer, nil)
-        defer { if let pointer { g_error_free(pointer) } }
-        guard let error = pointer?.pointee else {
-            self.init(.decodeFailed, "GStreamer gave no reason")
-            return
-        }
-        let text = String(cString: error.message)
-        let code = UInt32(bitPattern: error.code)
-        if let missing {
-            self.init(.decoderNotFound, FilmError.isMissing([missing]))
-            self.missing = missing
-        } else if error.domain == gst_stream_error_quark() {
-            switch code {
-            case GST_STREAM_ERROR_TYPE_NOT_FOUND.rawValue, GST_STREAM_ERROR_WRONG_TYPE.rawValue:
-                self.init(.formatNotSupported, "it is no film or sound in a known format (\(text))")
-            case GST_STREAM_ERROR_CODEC_NOT_FOUND.rawValue: self.init(.decoderNotFound, text)
-            case GST_STREAM_ERROR_DECRYPT.rawValue, GST_STREAM_ERROR_DECRYPT_NOKEY.rawValue:
-                self.init(.notSupported, "it is encrypted")
-            default: self.init(.decodeFailed, "it is damaged, or its format is not what its name says (\(text))")
-            }
-        } else if error.domain == gst_resource_error_quark() {
-            switch code {
-            case GST_RESOURCE_ERROR_NO_SPACE_LEFT.rawValue: self.init(.diskFull, "no space is left on the disk")
-            case GST_RESOURCE_ERROR_NOT_FOUND.rawValue: self.init(.notFound, "it does not exist")
-            case GST_RESOURCE_ERROR_WRITE.rawValue: self.init(.exportFailed, text)
-            default: self.init(.decodeFailed, "it cannot be read: \(text)")
-            }
-        } else {
-            self.init(.decodeFailed, text)
+    /// `missing`: the plugin that GStreamer reported as missing before.
+    init(_ fault: Fault, missing: String?) {
+        let text = fault.text
+        switch Fault(fault, missing: missing).reason {
+        case .missing(let plugin):
+            self.init(.decoderNotFound, FilmError.isMissing([plugin]))
+            self.missing = plugin
+        case .unknownFormat: self.init(.formatNotSupported, "it is no film or sound in a known format (\(text))")
+        case .noDecoder: self.init(.decoderNotFound, text)
+        case .encrypted: self.init(.notSupported, "it is encrypted")
+        case .damaged: self.init(.decodeFailed, "it is damaged, or its format is not what its name says (\(text))")
+        case .noSpaceLeft: self.init(.diskFull, "no space is left on the disk")
+        case .notFound: self.init(.notFound, "it does not exist")
+        case .notWritten: self.init(.exportFailed, text)
+        case .notAuthorized, .notSeekable, .redirection, .notRead:
+            self.init(.decodeFailed, "it cannot be read: \(text)")
+        case .core, .other, .none: self.init(.decodeFailed, text)
         }
     }
 
     /// A message that names the packages to install for the plugins that GStreamer describes.
     static func isMissing(_ names: [String]) -> String {
-        let list = names.map { "\($0) (\(package(for: $0)))" }.joined(separator: ", ")
+        let list = names.map { "\($0) (\(Packages.package(for: $0)))" }.joined(separator: ", ")
         return "nothing that is installed reads it: \(list) is missing"
-    }
-
-    /// The Debian package that most likely contains the plugin.
-    static func package(for name: String) -> String {
-        name.hasSuffix("decoder") ? "gstreamer1.0-libav" : "gstreamer1.0-plugins-bad"
     }
 }

@@ -51,7 +51,7 @@ struct FilmExport {
             reader.set(GST_STATE_NULL)
         }
         let file = try writer.child("file")
-        films_set_int(file, "fd", draft ?? output)
+        shim_set_int(file, "fd", draft ?? output)
         films_gather(file)
         films_write_tags(try writer.child("mux"), tags.list)
         if plan.hasVideo { films_lengthen(try writer.child(plan.lastOfPictures)) }

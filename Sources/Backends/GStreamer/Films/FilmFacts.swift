@@ -1,5 +1,6 @@
 import CFilms
 import FileFormats
+import GStreamerBase
 import Glibc
 import PluginAPI
 import Workers
@@ -294,7 +295,7 @@ struct FilmFacts {
         guard let tally = films_tally_new() else { return }
         defer { films_tally_free(tally) }
         let pipeline = try FilmPipeline("filesrc name=source ! parsebin name=parser")
-        films_set_string(try pipeline.child("source"), "location", file.path.map { CChar(bitPattern: $0) } + [0])
+        shim_set_string(try pipeline.child("source"), "location", file.path.map { CChar(bitPattern: $0) } + [0])
         films_tally_all(tally, try pipeline.child("parser"))
         pipeline.set(GST_STATE_PLAYING)
         var last = films_tally_end(tally)
@@ -320,7 +321,7 @@ struct FilmFacts {
             "modified": .whole(Int64(file.modified)), "playable": .flag(isPlayable),
             "bitrate": .whole(duration > 0 ? Int64(Double(file.size) * 8 / duration) : 0),
             "missing": .list(
-                missing.prefix(Self.mostListed).map { WorkerMessage("\($0) (\(FilmError.package(for: $0)))") }),
+                missing.prefix(Self.mostListed).map { WorkerMessage("\($0) (\(Packages.package(for: $0)))") }),
         ]
         fields["tags"] = .list([WorkerMessage("tags", tags.fields)])
         fields["tracks"] = .list(tracks.prefix(Self.mostListed).map(\.message))

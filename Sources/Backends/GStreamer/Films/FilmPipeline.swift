@@ -43,7 +43,7 @@ final class FilmPipeline {
             configure(pipeline)
         }
         if isLonger, let index { added = Times.nanoseconds(units / Double(index.timescale)) }
-        films_set_source(try child("source"), file.uri)
+        films_read(try child("source"), file.uri)
     }
 
     /// From a gst-launch description.
@@ -60,14 +60,11 @@ final class FilmPipeline {
         self.bus = bus
         films_hear_errors(pipeline)
         configure(pipeline)
-        var error: UnsafeMutablePointer<GError>?
-        let made = gst_parse_bin_from_description_full(description, 0, nil, GST_PARSE_FLAG_FATAL_ERRORS, &error)
-        defer { if let error { g_error_free(error) } }
-        guard let made else {
-            throw FilmError(
-                .encoderNotFound, error.map { String(cString: $0.pointee.message) } ?? "an element is missing")
+        switch Elements.bin(description) {
+        case .success(let bin): Elements.add(bin, to: pipeline)
+        case .failure(let missing):
+            throw FilmError(.encoderNotFound, missing.message.isEmpty ? "an element is missing" : missing.message)
         }
-        films_add(pipeline, made)
     }
 
     deinit {
@@ -79,10 +76,9 @@ final class FilmPipeline {
 
     /// The element with that name, valid while the pipeline exists.
     func child(_ name: String) throws(FilmError) -> UnsafeMutablePointer<GstElement> {
-        guard let found = films_child(element, name) else {
+        guard let found = Elements.child(name, of: element) else {
             throw FilmError(.decodeFailed, "there is no element \(name)")
         }
-        gst_object_unref(found)
         return found
     }
 
@@ -134,29 +130,22 @@ final class FilmPipeline {
     func next(within seconds: Double) throws(FilmError) -> News? {
         guard let message = gst_bus_timed_pop(bus, Times.nanoseconds(seconds)) else { return nil }
         defer { gst_message_unref(message) }
-        switch message.pointee.type {
-        case GST_MESSAGE_EOS: return .ended
-        case GST_MESSAGE_ASYNC_DONE: return .prerolled
-        case GST_MESSAGE_ERROR: throw FilmError(message, missing: missing)
-        case GST_MESSAGE_ELEMENT:
-            if gst_is_missing_plugin_message(message) != 0,
-                let text = gst_missing_plugin_message_get_description(message)
-            {
-                missing = String(cString: text)
-                g_free(text)
-            }
+        switch Notice(message) {
+        case .ended: return .ended
+        case .prerolled: return .prerolled
+        case .failed(let fault): throw FilmError(fault, missing: missing)
+        case .lacksPlugin(let plugin):
+            missing = plugin
             return .other
-        case GST_MESSAGE_TAG:
-            var list: UnsafeMutablePointer<GstTagList>?
-            gst_message_parse_tag(message, &list)
-            if let list {
+        case .tags:
+            if let list = Notice.tags(of: message) {
                 let merged = gst_tag_list_merge(tags, list, GST_TAG_MERGE_KEEP)
                 if let tags { gst_tag_list_unref(tags) }
                 tags = merged
                 gst_tag_list_unref(list)
             }
             return .other
-        default: return .other
+        case .segmentDone, .durationChanged, .buffered, .application, .element, .other: return .other
         }
     }
 

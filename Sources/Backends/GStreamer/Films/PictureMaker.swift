@@ -62,7 +62,7 @@ final class PictureMaker {
             "appsrc name=source ! decodebin ! videoconvert ! video/x-raw,format=RGBA"
                 + " ! appsink name=sink sync=false enable-last-sample=false")
         let source = try pipeline.child("source")
-        films_set_source_caps(source, caps)
+        films_announce(source, caps)
         pipeline.set(GST_STATE_PLAYING)
         guard films_push(source, cover) != 0 else { throw FilmError(.decodeFailed, "the cover cannot be read") }
         films_end(source)
@@ -92,7 +92,7 @@ final class PictureMaker {
             "appsrc name=source format=time ! videoconvertscale ! video/x-raw,width=\(width),height=\(height),pixel-aspect-ratio=1/1"
                 + turn + " ! videoconvert ! \(encoder)\(Self.options(shape))"
                 + " ! appsink name=sink sync=false enable-last-sample=false")
-        films_set_source_caps(try pipeline.child("source"), caps)
+        films_announce(try pipeline.child("source"), caps)
         pipeline.set(GST_STATE_PLAYING)
         return pipeline
     }

@@ -1,6 +1,7 @@
 import CGStreamer
 import CStreaming
 import FileFormats
+import GStreamerBase
 import PluginAPI
 
 /// The elements from a source to raw sound, in a separate bin of a pipeline.
@@ -18,12 +19,11 @@ final class Chain {
     init(_ source: MediaSource, in pipeline: Pipeline) throws(PipelineError) {
         let description = source.description + " ! identity name=end silent=true"
         Runtime.provide(description)
-        var error: UnsafeMutablePointer<GError>?
-        let made = gst_parse_bin_from_description_full(description, 0, nil, GST_PARSE_FLAG_FATAL_ERRORS, &error)
-        defer { if let error { g_error_free(error) } }
-        guard let made else { throw PipelineError(message: error.map { String(cString: $0.pointee.message) } ?? "") }
+        switch Elements.bin(description) {
+        case .success(let made): bin = made
+        case .failure(let missing): throw PipelineError(message: missing.message)
+        }
         (self.source, self.pipeline) = (source, pipeline)
-        bin = UnsafeMutableRawPointer(made).assumingMemoryBound(to: GstElement.self)
         // The parser could do this, but it would also expose the pads that a demultiplexer links later.
         guard let origin = Pipeline.child("source", of: bin), let end = Pipeline.child("end", of: bin),
             let inner = gst_element_get_static_pad(end, "src")

@@ -2,6 +2,7 @@ import CGStreamer
 import CStreaming
 public import EventLoop
 import FileFormats
+import GStreamerBase
 import Glibc
 public import PluginAPI
 
@@ -118,17 +119,17 @@ public final class GStreamerDecoder: SoundDecoder {
         func start() { pipeline.setState(GST_STATE_PLAYING) }
 
         private func received(_ message: UnsafeMutablePointer<GstMessage>) {
-            switch message.pointee.type {
-            case GST_MESSAGE_APPLICATION:
+            switch Notice(message) {
+            case .application:
                 guard let structure = gst_message_get_structure(message),
                     gst_structure_has_name(structure, "limit-reached") != 0
                 else { return }
                 onEnd?(
                     .failure(.badParameter("'\(path)' is longer than \(Int(limit)) s; play it with a player")))
-            case GST_MESSAGE_ERROR:
-                onEnd?(.failure(.badParameter(Failure(message, item: path, missing: nil).message)))
-            case GST_MESSAGE_EOS: onEnd?(sample())
-            default: break
+            case .failed(let fault):
+                onEnd?(.failure(.badParameter(Failure(fault, item: path, missing: nil).message)))
+            case .ended: onEnd?(sample())
+            case .prerolled, .segmentDone, .durationChanged, .lacksPlugin, .tags, .buffered, .element, .other: break
             }
         }
 

@@ -241,24 +241,22 @@ final class Item {
 
     private func take(_ message: UnsafeMutablePointer<GstMessage>) {
         if succession.take(message, after: chain) { return }
-        switch message.pointee.type {
-        case GST_MESSAGE_ASYNC_DONE:
+        switch Notice(message) {
+        case .prerolled:
             pipeline.settle()
             handle(.done)
-        case GST_MESSAGE_EOS: handle(.endReached)
-        case GST_MESSAGE_SEGMENT_DONE: handle(.segmentDone)
-        case GST_MESSAGE_DURATION_CHANGED:
+        case .ended: handle(.endReached)
+        case .segmentDone: handle(.segmentDone)
+        case .durationChanged:
             knownDuration = pipeline.duration
             if isReady { onEvent?(.durationChanged) }
-        case GST_MESSAGE_ERROR: onEvent?(.failed(Failure(message, item: source.name, missing: missing)))
-        case GST_MESSAGE_TAG:
+        case .failed(let fault): onEvent?(.failed(Failure(fault, item: source.name, missing: missing)))
+        case .lacksPlugin(let plugin): missing = plugin
+        case .tags:
             // The tags of an item that is not heard yet are reported when it is.
             if chain.tags.take(message), playhead.crossing == nil { onEvent?(.tags(chain.tags)) }
-        case GST_MESSAGE_BUFFERING:
-            var percent: gint = 0
-            gst_message_parse_buffering(message, &percent)
-            buffered(Int(percent))
-        case GST_MESSAGE_APPLICATION:
+        case .buffered(let percent): buffered(percent)
+        case .application:
             if Succession.isEnd(message) {
                 sourceHasEnded()
             } else if gst_message_has_name(message, refusal) != 0 {
@@ -266,16 +264,8 @@ final class Item {
             } else {
                 tail.take(message)
             }
-        case GST_MESSAGE_ELEMENT:
-            if let structure = gst_message_get_structure(message),
-                gst_structure_has_name(structure, "missing-plugin") != 0,
-                let name = gst_structure_get_string(structure, "name")
-            {
-                missing = String(cString: name)
-            } else {
-                tail.take(message)
-            }
-        default: break
+        case .element: tail.take(message)
+        case .other: break
         }
     }
 }

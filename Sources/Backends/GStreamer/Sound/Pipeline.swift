@@ -1,5 +1,6 @@
 import CGStreamer
 import EventLoop
+import GStreamerBase
 import PluginAPI
 
 /// Owns one GStreamer pipeline; its bus is read on the loop. Dropping or closing it frees everything it held.
@@ -88,20 +89,13 @@ final class Pipeline {
 
     /// The element of that name in a bin, valid while the bin holds it.
     static func child(_ name: String, of bin: UnsafeMutablePointer<GstElement>) -> UnsafeMutablePointer<GstElement>? {
-        guard let found = bin.withMemoryRebound(to: GstBin.self, capacity: 1, { gst_bin_get_by_name($0, name) })
-        else { return nil }
-        gst_object_unref(found)
-        return found
+        Elements.child(name, of: bin)
     }
 
-    func add(_ child: UnsafeMutablePointer<GstElement>) {
-        element.withMemoryRebound(to: GstBin.self, capacity: 1) { _ = gst_bin_add($0, child) }
-    }
+    func add(_ child: UnsafeMutablePointer<GstElement>) { Elements.add(child, to: element) }
 
     /// Removes the element, and frees it if this was the last reference.
-    func remove(_ child: UnsafeMutablePointer<GstElement>) {
-        element.withMemoryRebound(to: GstBin.self, capacity: 1) { _ = gst_bin_remove($0, child) }
-    }
+    func remove(_ child: UnsafeMutablePointer<GstElement>) { Elements.remove(child, from: element) }
 
     /// How long it has played, in nanoseconds without pauses; nil before it plays.
     var runningTime: GstClockTime? {
@@ -125,7 +119,7 @@ final class Pipeline {
     func popError(item: String) -> String? {
         guard let message = gst_bus_pop_filtered(bus, GST_MESSAGE_ERROR) else { return nil }
         defer { gst_message_unref(message) }
-        return Failure(message, item: item, missing: nil).message
+        return Failure(Fault(message), item: item, missing: nil).message
     }
 
     private func readBus() {

@@ -2,6 +2,7 @@ import CGStreamer
 import CStreaming
 import EventLoop
 import FileFormats
+import GStreamerBase
 import PluginAPI
 
 /// Reads a possible playlist from the network, up to the size limit of playlists, and reports what it is.
@@ -45,12 +46,12 @@ final class PlaylistFetch {
     }
 
     private func take(_ message: UnsafeMutablePointer<GstMessage>) {
-        switch message.pointee.type {
+        switch Notice(message) {
         // An application message: the limit is reached.
-        case GST_MESSAGE_EOS, GST_MESSAGE_APPLICATION:
+        case .ended, .application:
             finish(.entries(Playlist.entries(file.bytes(Playlist.sizeLimit), base: uri)))
-        case GST_MESSAGE_ERROR: finish(.failed(Failure(message, item: uri, missing: nil)))
-        default: break
+        case .failed(let fault): finish(.failed(Failure(fault, item: uri, missing: nil)))
+        case .prerolled, .segmentDone, .durationChanged, .lacksPlugin, .tags, .buffered, .element, .other: break
         }
     }
 

@@ -1,6 +1,7 @@
 import CGStreamer
 import CStreaming
 import EventLoop
+import GStreamerBase
 
 /// The next item in the same pipeline, so that there is no silence between the two.
 ///
@@ -60,12 +61,14 @@ final class Succession {
             return true
         }
         guard waiting.isOrigin(of: message) else { return false }
-        switch message.pointee.type {
-        case GST_MESSAGE_TAG: _ = waiting.tags.take(message)
-        case GST_MESSAGE_ERROR:
+        switch Notice(message) {
+        case .tags: _ = waiting.tags.take(message)
+        case .failed:
             forget()
             onFailed?()
-        default: break
+        case .prerolled, .ended, .segmentDone, .durationChanged, .lacksPlugin, .buffered, .application, .element,
+            .other:
+            break
         }
         return true
     }

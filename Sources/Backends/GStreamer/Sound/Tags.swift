@@ -1,12 +1,11 @@
 import CGStreamer
+import GStreamerBase
 import PluginAPI
 
 extension MediaTags {
     /// Adds the tags of a TAG message; false if none is new.
     mutating func take(_ message: UnsafeMutablePointer<GstMessage>) -> Bool {
-        var list: UnsafeMutablePointer<GstTagList>?
-        gst_message_parse_tag(message, &list)
-        guard let list else { return false }
+        guard let list = Notice.tags(of: message) else { return false }
         defer { gst_tag_list_unref(list) }
         let before = self
         for (name, place) in MediaTags.texts {

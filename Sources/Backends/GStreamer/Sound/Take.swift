@@ -2,6 +2,7 @@ import CGStreamer
 import CStreaming
 import EventLoop
 import FileFormats
+import GStreamerBase
 import Glibc
 import PluginAPI
 
@@ -242,28 +243,27 @@ final class Take {
     }
 
     private func received(_ message: UnsafeMutablePointer<GstMessage>) {
-        switch message.pointee.type {
-        case GST_MESSAGE_EOS: if let failure { over(failure) } else { onEvent?(.ended) }
-        case GST_MESSAGE_ERROR: failed(message)
-        case GST_MESSAGE_APPLICATION:
+        switch Notice(message) {
+        case .ended: if let failure { over(failure) } else { onEvent?(.ended) }
+        case .failed(let fault): failed(fault)
+        case .application:
             guard let structure = gst_message_get_structure(message) else { return }
             if gst_structure_has_name(structure, "limit-reached") != 0 {
                 onEvent?(.limitReached)
             } else {
                 splice.take(message)
             }
-        case GST_MESSAGE_ELEMENT: meter.take(message)
-        default: break
+        case .element: meter.take(message)
+        case .prerolled, .segmentDone, .durationChanged, .lacksPlugin, .tags, .buffered, .other: break
         }
     }
 
     /// The source is gone, or the disk is full. The encoder's buffers are written first, if possible.
-    private func failed(_ message: UnsafeMutablePointer<GstMessage>) {
+    private func failed(_ fault: Fault) {
         guard failure == nil else { return }
-        let reason = Failure(message, item: path, missing: nil).message
-        let origin = message.pointee.src.map { String(cString: $0.pointee.name) }
+        let reason = Failure(fault, item: path, missing: nil).message
         failure = reason
-        guard origin != "file", !encoding.encoder.isEmpty else { return over(reason) }
+        guard fault.origin != "file", !encoding.encoder.isEmpty else { return over(reason) }
         flushTimer = Timer(on: loop) { [weak self] in self?.over(reason) }
         flushTimer?.arm(after: Take.flushTime)
         end()

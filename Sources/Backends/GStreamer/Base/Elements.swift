@@ -1,0 +1,43 @@
+package import CGStreamer
+
+/// Elements and the bins that hold them. The caller of each function owns neither.
+package enum Elements {
+    package typealias Element = UnsafeMutablePointer<GstElement>
+
+    /// The element of that name in a bin, valid while the bin holds it.
+    package static func child(_ name: String, of bin: Element) -> Element? {
+        guard let found = bin.withMemoryRebound(to: GstBin.self, capacity: 1, { gst_bin_get_by_name($0, name) })
+        else { return nil }
+        gst_object_unref(found)
+        return found
+    }
+
+    package static func add(_ child: Element, to bin: Element) {
+        bin.withMemoryRebound(to: GstBin.self, capacity: 1) { _ = gst_bin_add($0, child) }
+    }
+
+    /// Removes the element, and frees it if this was the last reference.
+    package static func remove(_ child: Element, from bin: Element) {
+        bin.withMemoryRebound(to: GstBin.self, capacity: 1) { _ = gst_bin_remove($0, child) }
+    }
+
+    /// A new bin from a description for gst-launch, with a floating reference; or the reason why it cannot be built, mostly
+    /// because an element is not installed.
+    /// - Parameter hasPads: whether unlinked pads become pads of the bin.
+    package static func bin(_ description: String, hasPads: Bool = false) -> Result<Element, Missing> {
+        var error: UnsafeMutablePointer<GError>?
+        // Without the flag, an element that is missing would be left out.
+        let made = gst_parse_bin_from_description_full(
+            description, hasPads ? 1 : 0, nil, GST_PARSE_FLAG_FATAL_ERRORS, &error)
+        defer { if let error { g_error_free(error) } }
+        guard let made else {
+            return .failure(Missing(message: error.map { String(cString: $0.pointee.message) } ?? ""))
+        }
+        return .success(UnsafeMutableRawPointer(made).assumingMemoryBound(to: GstElement.self))
+    }
+
+    /// An element is not installed.
+    package struct Missing: Error {
+        package let message: String
+    }
+}

@@ -1,0 +1,112 @@
+package import CGStreamer
+
+/// Why a pipeline failed: the one table from GStreamer's errors to reasons. What people read, and which error a client gets,
+/// is made from the reason.
+package struct Fault: Sendable, Hashable {
+    package enum Reason: Sendable, Hashable {
+        /// A plugin is missing for this format, as GStreamer describes it; see ``Packages``.
+        case missing(String)
+        // Errors of the stream.
+        case unknownFormat
+        case noDecoder
+        case encrypted
+        /// Or the format is not what the name says.
+        case damaged
+        // Errors of a resource.
+        case noSpaceLeft
+        case notFound
+        case notAuthorized
+        /// After a broken connection, the source tries to continue at the same place.
+        case notSeekable
+        case notWritten
+        /// The server redirects in a loop: other redirections are followed.
+        case redirection
+        case notRead
+        // All others.
+        case core
+        case other
+        /// GStreamer gave none.
+        case none
+    }
+
+    package let reason: Reason
+    /// GStreamer's own words, for one who mends it.
+    package let text: String
+    /// The name of the element that failed.
+    package let origin: String
+
+    /// The data is the problem, not how it was read.
+    package var isAboutStream: Bool {
+        switch reason {
+        case .unknownFormat, .noDecoder, .encrypted, .damaged: true
+        case .missing, .noSpaceLeft, .notFound, .notAuthorized, .notSeekable, .notWritten, .redirection, .notRead,
+            .core,
+            .other, .none:
+            false
+        }
+    }
+
+    /// A file, a device or a server is the problem.
+    package var isAboutResource: Bool {
+        switch reason {
+        case .noSpaceLeft, .notFound, .notAuthorized, .notSeekable, .notWritten, .redirection, .notRead: true
+        case .missing, .unknownFormat, .noDecoder, .encrypted, .damaged, .core, .other, .none: false
+        }
+    }
+
+    /// From a message of the type ERROR.
+    package init(_ message: UnsafeMutablePointer<GstMessage>) {
+        var pointer: UnsafeMutablePointer<GError>?
+        gst_message_parse_error(message, &pointer, nil)
+        defer { if let pointer { g_error_free(pointer) } }
+        origin = message.pointee.src.map { String(cString: $0.pointee.name) } ?? ""
+        guard let error = pointer?.pointee else {
+            (reason, text) = (.none, "GStreamer gave no reason")
+            return
+        }
+        text = String(cString: error.message)
+        let code = UInt32(bitPattern: error.code)
+        switch error.domain {
+        case gst_stream_error_quark(): reason = Self.stream(code)
+        case gst_resource_error_quark(): reason = Self.isRedirection(message, code) ? .redirection : Self.resource(code)
+        case gst_core_error_quark(): reason = .core
+        default: reason = .other
+        }
+    }
+
+    /// The same fault, if a plugin was reported as missing before it.
+    package init(_ fault: Fault, missing: String?) {
+        reason = missing.map { .missing($0) } ?? fault.reason
+        (text, origin) = (fault.text, fault.origin)
+    }
+
+    private static func stream(_ code: UInt32) -> Reason {
+        switch code {
+        case GST_STREAM_ERROR_TYPE_NOT_FOUND.rawValue, GST_STREAM_ERROR_WRONG_TYPE.rawValue: .unknownFormat
+        case GST_STREAM_ERROR_CODEC_NOT_FOUND.rawValue: .noDecoder
+        case GST_STREAM_ERROR_DECRYPT.rawValue, GST_STREAM_ERROR_DECRYPT_NOKEY.rawValue: .encrypted
+        default: .damaged
+        }
+    }
+
+    private static func resource(_ code: UInt32) -> Reason {
+        switch code {
+        case GST_RESOURCE_ERROR_NO_SPACE_LEFT.rawValue: .noSpaceLeft
+        case GST_RESOURCE_ERROR_NOT_FOUND.rawValue: .notFound
+        case GST_RESOURCE_ERROR_NOT_AUTHORIZED.rawValue: .notAuthorized
+        case GST_RESOURCE_ERROR_SEEK.rawValue: .notSeekable
+        case GST_RESOURCE_ERROR_WRITE.rawValue: .notWritten
+        default: .notRead
+        }
+    }
+
+    /// Only errors that have no better reason carry the status of a redirection.
+    private static func isRedirection(_ message: UnsafeMutablePointer<GstMessage>, _ code: UInt32) -> Bool {
+        guard resource(code) == .notRead || resource(code) == .notWritten else { return false }
+        var details: UnsafePointer<GstStructure>?
+        gst_message_parse_error_details(message, &details)
+        var status: UInt32 = 0
+        guard let details, gst_structure_get_uint(details, "http-status-code", &status) != 0 else { return false }
+        return (300..<400).contains(status)
+    }
+}
