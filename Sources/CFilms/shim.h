@@ -20,6 +20,38 @@ static inline void films_read(GstElement *element, const char *uri) {
     else shim_set_string(element, "uri", uri);
 }
 
+// Calls a function for each element that a pipeline gets from now on, on the thread that adds it: for those of a factory,
+// or for all whose factory is known.
+typedef void (*films_new_element)(GstElement *element, GstElementFactory *factory, gpointer data);
+typedef struct {
+    const char *name;  // of the factory; NULL: all
+    films_new_element handle;
+    gpointer data;
+    GDestroyNotify release;
+} films_watch;
+
+static void films_element_added(GstBin *pipeline, GstBin *bin, GstElement *element, gpointer data) {
+    (void)pipeline, (void)bin;
+    films_watch *watch = (films_watch *)data;
+    GstElementFactory *factory = gst_element_get_factory(element);
+    if (!factory || (watch->name && strcmp(gst_plugin_feature_get_name((GstPluginFeature *)factory), watch->name))) return;
+    watch->handle(element, factory, watch->data);
+}
+static void films_watch_free(gpointer data, GClosure *closure) {
+    (void)closure;
+    films_watch *watch = (films_watch *)data;
+    if (watch->release) watch->release(watch->data);
+    g_free(watch);
+}
+// Takes ownership of `data`, which `release` ends; both may be NULL.
+static void films_on_element(
+    GstElement *pipeline, const char *name, films_new_element handle, gpointer data, GDestroyNotify release) {
+    films_watch *watch = g_new0(films_watch, 1);
+    *watch = (films_watch){.name = name, .handle = handle, .data = data, .release = release};
+    g_signal_connect_data(
+        pipeline, "deep-element-added", G_CALLBACK(films_element_added), watch, films_watch_free, (GConnectFlags)0);
+}
+
 // While decodebin adds an element, it suppresses the errors of that element. A demuxer that reads a damaged file may
 // fail during this time, on its own thread. Then nothing reports the error, and code that waits for the pipeline waits
 // in vain. Therefore the next element gets its first bytes only after the typefind element has returned: elements are
@@ -42,11 +74,10 @@ static GstPadProbeReturn films_first_bytes(GstPad *pad, GstPadProbeInfo *info, g
     if (peer) gst_object_unref(peer);
     return GST_PAD_PROBE_REMOVE;
 }
-static void films_reader_added(GstBin *pipeline, GstBin *bin, GstElement *element, gpointer data) {
-    (void)pipeline, (void)bin, (void)data;
-    GstElementFactory *factory = gst_element_get_factory(element);
+static void films_reader_added(GstElement *element, GstElementFactory *factory, gpointer data) {
+    (void)data;
     GstElementFactoryListType readers = GST_ELEMENT_FACTORY_TYPE_DEMUXER | GST_ELEMENT_FACTORY_TYPE_PARSER;
-    if (!factory || !gst_element_factory_list_is_type(factory, readers)) return;
+    if (!gst_element_factory_list_is_type(factory, readers)) return;
     GstPad *pad = gst_element_get_static_pad(element, "sink");
     if (!pad) return;
     GstPadProbeType type = (GstPadProbeType)(GST_PAD_PROBE_TYPE_PULL | GST_PAD_PROBE_TYPE_BUFFER);
@@ -54,7 +85,7 @@ static void films_reader_added(GstBin *pipeline, GstBin *bin, GstElement *elemen
     gst_object_unref(pad);
 }
 static inline void films_hear_errors(GstElement *pipeline) {
-    g_signal_connect(pipeline, "deep-element-added", G_CALLBACK(films_reader_added), NULL);
+    films_on_element(pipeline, NULL, films_reader_added, NULL, NULL);
 }
 // The pipeline of a discoverer is private, but its source is not.
 static void films_discoverer_source(GstDiscoverer *discoverer, GstElement *source, gpointer data) {
@@ -196,10 +227,7 @@ static GstPadProbeReturn films_gate_probe(GstPad *pad, GstPadProbeInfo *info, gp
     g_mutex_unlock(&gate->lock);
     return dropped ? GST_PAD_PROBE_HANDLED : GST_PAD_PROBE_OK;
 }
-static void films_gate_added(GstBin *pipeline, GstBin *bin, GstElement *element, gpointer data) {
-    (void)pipeline, (void)bin;
-    GstElementFactory *factory = gst_element_get_factory(element);
-    if (!factory) return;
+static void films_gate_added(GstElement *element, GstElementFactory *factory, gpointer data) {
     const char *name = gst_plugin_feature_get_name((GstPluginFeature *)factory);
     if (!strcmp(name, "tsdemux") || !strcmp(name, "mpegpsdemux")) ((films_gate *)data)->rebased = TRUE;
     if (!gst_element_factory_list_is_type(factory, GST_ELEMENT_FACTORY_TYPE_DECODER)) return;
@@ -215,15 +243,9 @@ static void films_gate_added(GstBin *pipeline, GstBin *bin, GstElement *element,
     gst_pad_add_probe(pad, type, films_gate_probe, g_atomic_rc_box_acquire(data), films_gate_free);
     gst_object_unref(pad);
 }
-static void films_gate_release(gpointer data, GClosure *closure) {
-    (void)closure;
-    films_gate_free(data);
-}
 // Applies the gate to every video decoder that the pipeline gets from now on.
 static inline void films_gate_watch(films_gate *gate, GstElement *pipeline) {
-    g_signal_connect_data(
-        pipeline, "deep-element-added", G_CALLBACK(films_gate_added), g_atomic_rc_box_acquire(gate), films_gate_release,
-        (GConnectFlags)0);
+    films_on_element(pipeline, NULL, films_gate_added, g_atomic_rc_box_acquire(gate), films_gate_free);
 }
 
 // Bytes that replace the bytes of a file for its demuxer.
@@ -247,10 +269,8 @@ static GstPadProbeReturn films_patch_probe(GstPad *pad, GstPadProbeInfo *info, g
     info->data = changed;
     return GST_PAD_PROBE_OK;
 }
-static void films_patch_added(GstBin *pipeline, GstBin *bin, GstElement *element, gpointer data) {
-    (void)pipeline, (void)bin;
-    GstElementFactory *factory = gst_element_get_factory(element);
-    if (!factory || strcmp(gst_plugin_feature_get_name((GstPluginFeature *)factory), "qtdemux")) return;
+static void films_patch_added(GstElement *element, GstElementFactory *factory, gpointer data) {
+    (void)factory;
     GstPad *pad = gst_element_get_static_pad(element, "sink");
     if (!pad) return;
     GstPadProbeType type = (GstPadProbeType)(GST_PAD_PROBE_TYPE_PULL | GST_PAD_PROBE_TYPE_BUFFER);
@@ -268,8 +288,7 @@ static inline void films_patch_number(GstElement *pipeline, guint64 place, guint
     patch->size = MIN(size, 8);
     for (guint index = 0; index < patch->size; index++)
         patch->bytes[index] = (guint8)(value >> (8 * (patch->size - 1 - index)));
-    g_signal_connect_data(
-        pipeline, "deep-element-added", G_CALLBACK(films_patch_added), patch, films_patch_release, (GConnectFlags)0);
+    films_on_element(pipeline, "qtdemux", films_patch_added, patch, (GDestroyNotify)g_atomic_rc_box_release);
 }
 
 // qtdemux 1.22 takes numbers with the lowest byte first for numbers with the highest byte first in some QuickTime files. The
@@ -311,10 +330,8 @@ static void films_byte_order_pad(GstElement *demuxer, GstPad *pad, gpointer data
         pad, GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, films_byte_order_probe, g_atomic_rc_box_acquire(data),
         (GDestroyNotify)g_atomic_rc_box_release);
 }
-static void films_byte_order_added(GstBin *pipeline, GstBin *bin, GstElement *element, gpointer data) {
-    (void)pipeline, (void)bin;
-    GstElementFactory *factory = gst_element_get_factory(element);
-    if (!factory || strcmp(gst_plugin_feature_get_name((GstPluginFeature *)factory), "qtdemux")) return;
+static void films_byte_order_added(GstElement *element, GstElementFactory *factory, gpointer data) {
+    (void)factory;
     g_signal_connect_data(
         element, "pad-added", G_CALLBACK(films_byte_order_pad), g_atomic_rc_box_acquire(data), films_patch_release,
         (GConnectFlags)0);
@@ -325,8 +342,7 @@ static inline void films_correct_byte_order(GstElement *pipeline, const guint *t
     films_byte_order *order = g_atomic_rc_box_new0(films_byte_order);
     order->count = MIN(count, 16);
     memcpy(order->tracks, tracks, order->count * sizeof *tracks);
-    g_signal_connect_data(
-        pipeline, "deep-element-added", G_CALLBACK(films_byte_order_added), order, films_patch_release, (GConnectFlags)0);
+    films_on_element(pipeline, "qtdemux", films_byte_order_added, order, (GDestroyNotify)g_atomic_rc_box_release);
 }
 
 // decodebin 1.22 finds no decoder for pictures with transparency if it may ignore other streams, and copying them crashes. No
@@ -351,14 +367,12 @@ static void films_opaque_pad(GstElement *demuxer, GstPad *pad, gpointer data) {
     }
     if (caps) gst_caps_unref(caps);
 }
-static void films_opaque_added(GstBin *pipeline, GstBin *bin, GstElement *element, gpointer data) {
-    (void)pipeline, (void)bin, (void)data;
-    GstElementFactory *factory = gst_element_get_factory(element);
-    if (factory && !strcmp(gst_plugin_feature_get_name((GstPluginFeature *)factory), "matroskademux"))
-        g_signal_connect(element, "pad-added", G_CALLBACK(films_opaque_pad), NULL);
+static void films_opaque_added(GstElement *element, GstElementFactory *factory, gpointer data) {
+    (void)factory, (void)data;
+    g_signal_connect(element, "pad-added", G_CALLBACK(films_opaque_pad), NULL);
 }
 static inline void films_leave_transparency(GstElement *pipeline) {
-    g_signal_connect(pipeline, "deep-element-added", G_CALLBACK(films_opaque_added), NULL);
+    films_on_element(pipeline, "matroskademux", films_opaque_added, NULL, NULL);
 }
 
 // MP4 files state the length of a film as the sum of the durations of its pictures in decoding order. If the durations
@@ -530,31 +544,27 @@ static inline gint films_orientation(GstPad *pad) {
     }
 }
 
-// The contrast of a picture: the mean distance of its brightness from the mean brightness, 0 to 128. 128 for a format
-// that is not supported here.
-static inline double films_contrast(GstSample *sample) {
-    GstVideoInfo info;
+// The brightness of a picture in memory, one byte for each pixel: at `first` + y * stride + x * step.
+typedef struct {
+    const guint8 *first;
+    gint width, height, stride, step;
     GstVideoFrame frame;
+} films_brightness;
+// False for a format that is not supported here. films_brightness_unmap ends it; the sample must live until then.
+static inline gboolean films_brightness_map(GstSample *sample, films_brightness *plane) {
+    GstVideoInfo info;
     GstCaps *caps = gst_sample_get_caps(sample);
-    if (!caps || !gst_video_info_from_caps(&info, caps)) return 128;
-    if (GST_VIDEO_INFO_COMP_DEPTH(&info, 0) != 8 || GST_VIDEO_FORMAT_INFO_IS_COMPLEX(info.finfo)) return 128;
-    if (!gst_video_frame_map(&frame, &info, gst_sample_get_buffer(sample), GST_MAP_READ)) return 128;
-    const guint8 *first = GST_VIDEO_FRAME_COMP_DATA(&frame, 0);
-    gint stride = GST_VIDEO_FRAME_COMP_STRIDE(&frame, 0), step = GST_VIDEO_FRAME_COMP_PSTRIDE(&frame, 0);
-    gint width = GST_VIDEO_FRAME_COMP_WIDTH(&frame, 0), height = GST_VIDEO_FRAME_COMP_HEIGHT(&frame, 0);
-    enum { places = 48 };
-    double sum = 0, distance = 0;
-    for (gint y = 0; y < places; y++)
-        for (gint x = 0; x < places; x++) sum += first[(y * height / places) * stride + (x * width / places) * step];
-    double mean = sum / (places * places);
-    for (gint y = 0; y < places; y++)
-        for (gint x = 0; x < places; x++) {
-            double difference = first[(y * height / places) * stride + (x * width / places) * step] - mean;
-            distance += difference < 0 ? -difference : difference;
-        }
-    gst_video_frame_unmap(&frame);
-    return distance / (places * places);
+    if (!caps || !gst_video_info_from_caps(&info, caps)) return FALSE;
+    if (GST_VIDEO_INFO_COMP_DEPTH(&info, 0) != 8 || GST_VIDEO_FORMAT_INFO_IS_COMPLEX(info.finfo)) return FALSE;
+    if (!gst_video_frame_map(&plane->frame, &info, gst_sample_get_buffer(sample), GST_MAP_READ)) return FALSE;
+    plane->first = GST_VIDEO_FRAME_COMP_DATA(&plane->frame, 0);
+    plane->stride = GST_VIDEO_FRAME_COMP_STRIDE(&plane->frame, 0);
+    plane->step = GST_VIDEO_FRAME_COMP_PSTRIDE(&plane->frame, 0);
+    plane->width = GST_VIDEO_FRAME_COMP_WIDTH(&plane->frame, 0);
+    plane->height = GST_VIDEO_FRAME_COMP_HEIGHT(&plane->frame, 0);
+    return TRUE;
 }
+static inline void films_brightness_unmap(films_brightness *plane) { gst_video_frame_unmap(&plane->frame); }
 
 // A sink drops what comes before the start of its segment. So the segment is changed to begin at 0, and its `offset`, which
 // matters only for clocks, keeps the time in the film at which it began.
@@ -764,14 +774,12 @@ static inline void films_gather(GstElement *sink) {
 }
 
 // The default length of a decoder's queue, five buffers, would make two threads wait for each other at each buffer.
-static void films_deepen_added(GstBin *pipeline, GstBin *bin, GstElement *element, gpointer data) {
-    (void)pipeline, (void)bin, (void)data;
-    GstElementFactory *factory = gst_element_get_factory(element);
-    if (factory && !strcmp(gst_plugin_feature_get_name((GstPluginFeature *)factory), "decodebin"))
-        g_object_set(element, "max-size-buffers", 200, "max-size-bytes", 4 << 20, NULL);
+static void films_deepen_added(GstElement *element, GstElementFactory *factory, gpointer data) {
+    (void)factory, (void)data;
+    g_object_set(element, "max-size-buffers", 200, "max-size-bytes", 4 << 20, NULL);
 }
 static inline void films_deepen_queues(GstElement *pipeline) {
-    g_signal_connect(pipeline, "deep-element-added", G_CALLBACK(films_deepen_added), NULL);
+    films_on_element(pipeline, "decodebin", films_deepen_added, NULL, NULL);
 }
 
 // The new file states the same colorimetry as the film that is read. Otherwise the colours would be converted to the
@@ -794,27 +802,6 @@ static inline void films_keep_colours(GstElement *sink, GstElement *filter) {
     if (shape) gst_caps_unref(shape);
     if (caps) gst_caps_unref(caps);
     if (pad) gst_object_unref(pad);
-}
-// A copy of the tags without those that contain a location.
-static inline GstTagList *films_without_place(const GstTagList *tags) {
-    static const char *const places[] = {
-        GST_TAG_GEO_LOCATION_LATITUDE, GST_TAG_GEO_LOCATION_LONGITUDE, GST_TAG_GEO_LOCATION_ELEVATION,
-        GST_TAG_GEO_LOCATION_NAME, GST_TAG_GEO_LOCATION_COUNTRY, GST_TAG_GEO_LOCATION_CITY,
-        GST_TAG_GEO_LOCATION_SUBLOCATION, GST_TAG_GEO_LOCATION_HORIZONTAL_ERROR, GST_TAG_GEO_LOCATION_MOVEMENT_DIRECTION,
-        GST_TAG_GEO_LOCATION_MOVEMENT_SPEED, GST_TAG_GEO_LOCATION_CAPTURE_DIRECTION, NULL,
-    };
-    GstTagList *list = gst_tag_list_copy(tags);
-    for (const char *const *place = places; *place; place++) gst_tag_list_remove_tag(list, *place);
-    // Matroska and Vorbis have fields with any name, such as LOCATION.
-    for (guint index = gst_tag_list_get_tag_size(list, GST_TAG_EXTENDED_COMMENT); index > 0; index--) {
-        const gchar *text = NULL;
-        if (gst_tag_list_peek_string_index(list, GST_TAG_EXTENDED_COMMENT, index - 1, &text)
-            && (!g_ascii_strncasecmp(text, "location", 8) || !g_ascii_strncasecmp(text, "geo", 3))) {
-            gst_tag_list_remove_tag(list, GST_TAG_EXTENDED_COMMENT);
-            break;
-        }
-    }
-    return list;
 }
 static inline void films_add_tag(GstTagList *list, const char *name, const char *text) {
     gst_tag_list_add(list, GST_TAG_MERGE_REPLACE, name, text, NULL);

@@ -355,7 +355,7 @@ final class Film {
                 if isQuick { throw error }
                 continue
             }
-            let contrast = films_contrast(frame.sample)
+            let contrast = Brightness.contrast(of: frame.sample)
             if contrast > 12 { return frame }
             if best.map({ $0.contrast < contrast }) ?? true { best = (frame, contrast) }
         }

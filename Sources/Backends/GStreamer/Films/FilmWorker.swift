@@ -274,7 +274,7 @@ public final class FilmWorker {
         guard let output = descriptors.first else { throw FilmError(.exportFailed, "no file to write to") }
         guard
             let tags = request.stripsLocation
-                ? films_without_place(facts.tags.list) : gst_tag_list_copy(facts.tags.list)
+                ? PlaceTags.removed(from: facts.tags.list) : gst_tag_list_copy(facts.tags.list)
         else { throw FilmError(.exportFailed, "no memory") }
         // A tag that GStreamer does not know would crash the process.
         for (name, text) in request.metadata where films_kind_of_tag(name) == films_tag_text {
