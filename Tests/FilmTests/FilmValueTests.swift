@@ -5,7 +5,7 @@ import Testing
 /// Tests the values that films are judged by, without a film.
 @Suite struct FilmValueTests {
     @Test func commentsThatNameAPlace_areFoundInAnyCase() {
-        for comment in ["LOCATION=+48.1+011.5/", "location-eng=x", "Geo=1", "GEOTAG=2"] {
+        for comment in ["LOCATION=+48.1+011.5/", "location-eng=x", "Geo=1", "GEOTAG=2", "geo\u{301}=3"] {
             #expect(PlaceTags.isPlace(comment: comment), "\(comment)")
         }
         for comment in ["", "LOCATIO=1", "MY LOCATION=1", "ge=1", "title=geo"] {

@@ -12,8 +12,9 @@ enum PlaceTags {
 
     /// Whether a field with a name of its own says it. Matroska and Vorbis have such fields: `LOCATION=…`, `geo…`.
     static func isPlace(comment: String) -> Bool {
-        let start = comment.prefix(8).lowercased()
-        return start == "location" || start.hasPrefix("geo")
+        // Of its bytes, because a letter with an accent would be another character. The bit makes small letters.
+        let start = comment.utf8.prefix(8).map { $0 | 0x20 }
+        return start.elementsEqual("location".utf8) || start.starts(with: "geo".utf8)
     }
 
     /// A copy of the tags without them, which the caller owns; nil: no memory.
