@@ -33,6 +33,8 @@ public struct MemoryBook: Sendable {
 
     public enum Correction: Sendable, Hashable {
         case nothing
+        /// Read the values again: they may have changed since the reading began.
+        case readAgain
         /// Write these entries, and delete the entries of the names in `forgetting`. If that succeeds, call
         /// ``MemoryBook/wrote(_:_:at:)``.
         case write([StreamMemory], forgetting: [String])
@@ -52,6 +54,8 @@ public struct MemoryBook: Sendable {
 
     /// The names that must be corrected.
     public private(set) var repairs: [MemoryRepair]
+    /// ``View/changed`` when the last reading of the server's values began.
+    private var changedAtReading: Set<String> = []
     /// Names whose values were written, and whose next stream is awaited because of its device.
     private var written: Set<String> = []
     /// Values that were written and cannot be read back, by name, and when.
@@ -98,6 +102,9 @@ public struct MemoryBook: Sendable {
 
     // MARK: Corrections
 
+    /// The server is asked what it remembers. ``correct(_:_:)`` follows with its answer.
+    public mutating func reads(_ view: View) { changedAtReading = view.changed }
+
     /// Deletes the repairs that are no longer needed, and returns what the others need.
     ///
     /// - Parameter memory: what the server remembers, as far as it can be read.
@@ -130,8 +137,13 @@ public struct MemoryBook: Sendable {
             case .forget: forgotten.append(repair.name)
             }
         }
-        repairs.removeAll { done.contains($0.name) && !view.changed.contains($0.name) }
-        return writes.isEmpty && forgotten.isEmpty ? .nothing : .write(writes, forgetting: forgotten)
+        done.subtract(view.changed)
+        // What was right while a stream was still changed says nothing about what the server stored when it ended.
+        let isOutdated = !done.isDisjoint(with: changedAtReading)
+        repairs.removeAll { done.contains($0.name) && !changedAtReading.contains($0.name) }
+        // What was written is read again anyway.
+        guard writes.isEmpty, forgotten.isEmpty else { return .write(writes, forgetting: forgotten) }
+        return isOutdated ? .readAgain : .nothing
     }
 
     private mutating func write(_ view: View) -> Correction {

@@ -109,6 +109,7 @@ final class StreamLedger {
         switch reading {
         case .none:
             reading = .inProgress
+            memory.reads(view)
             backend.readMemory { [weak self] in self?.correct($0) }
         case .inProgress, .outdated: reading = .outdated
         }
@@ -126,6 +127,9 @@ final class StreamLedger {
         guard let remembered else { return corrected() }
         switch memory.correct(remembered, view) {
         case .nothing: corrected()
+        case .readAgain:
+            reading = .outdated
+            corrected()
         case .standIns(let wanted):
             backend.wantedStandIns = wanted
             corrected()

@@ -55,6 +55,21 @@ import Testing
         #expect(book.keep(full, of: Self.name) == true, "the name is known")
     }
 
+    /// The values were read while the stream was ducked. It has ended since, and the server may have stored what it had.
+    @Test func streamEndsWhileTheValuesAreRead_theyAreReadAgain() {
+        var book = book([full])
+        book.reads(view(.readAndWrite, [stream(ducked)], isChanged: true))
+        let ended = view(.readAndWrite)
+        #expect(book.correct([entry([65_536])], ended) == .readAgain)
+        #expect(!book.repairs.isEmpty)
+        book.reads(ended)
+        #expect(book.correct([entry(ducked)], ended) == .write([entry([65_536])], forgetting: []))
+        #expect(book.wrote([entry([65_536])], ended, at: 0) == true)
+        book.reads(ended)
+        #expect(book.correct([entry([65_536])], ended) == .nothing)
+        #expect(book.repairs.isEmpty)
+    }
+
     @Test func entryThatOnlyTheDaemonMade_isDeleted() {
         var book = MemoryBook([MemoryRepair(name: Self.name, original: nil, bases: [full])])
         #expect(book.correct([entry(ducked)], view(.readAndWrite)) == .write([], forgetting: [Self.name]))
