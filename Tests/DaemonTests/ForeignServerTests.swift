@@ -39,6 +39,7 @@ import Testing
     /// A client makes so many streams that the server may answer the daemon late, or be taken for gone.
     ///
     /// On PipeWire 0.3, WirePlumber alone needs several seconds for 600 streams a second, also without the daemon.
+    /// Beside other tests it needs more than 10 s for 150.
     @Test(arguments: ServerKind.allCases) func floodOfStreams_heldProgramStaysSilent(_ kind: ServerKind) throws {
         let house = try House(kind)
         let story = try Story(.held, in: house, crash: nil)
@@ -47,7 +48,7 @@ import Testing
         #expect(ear.waitUntil(440, below: -80, window: 0.1))
         let begun = monotonicNow()
         let script = repository.path + "/Tests/Support/StreamFlood.py"
-        let rate = kind == .pulseAudio ? 600 : 150
+        let rate = kind == .pulseAudio ? 600 : 60
         let flood = try Child(
             "/usr/bin/python3", [script, "\(rate)", "\(amount(3, long: 20))"], environment: house.pulse.environment)
         #expect(flood.wait(timeout: 60) == .code(0), "\(flood.errors)")
