@@ -1,8 +1,9 @@
 /// The tables. The content of `main` can be read from the music files again; everything else is in the database `kept`.
 enum Schema {
-    /// Increased with each change of the tables. An index of another version is created again.
-    static let version: Int64 = 2
-    static let keptVersion: Int64 = 1
+    /// Increased with each change of the tables. `upgrade` changes the tables of the version before; an index of any other
+    /// version is created again.
+    static let version: Int64 = 3
+    static let keptVersion: Int64 = 2
 
     static let main = """
         CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -11,14 +12,17 @@ enum Schema {
             is_mount INTEGER NOT NULL DEFAULT 0, digest INTEGER NOT NULL DEFAULT 0,
             is_available INTEGER NOT NULL DEFAULT 1, is_watchable INTEGER NOT NULL DEFAULT 1);
         CREATE INDEX directory_parent ON directory(parent);
-        -- state: 0 tags not read, 1 read, 2 failed.
+        -- state: 0 tags not read, 1 read, 2 failed. fingerprint: of the content that was read; NULL: it has changed since.
+        -- sound: a fingerprint of the sound as it was last read, without the tags.
         CREATE TABLE file(
             id INTEGER PRIMARY KEY AUTOINCREMENT, directory INTEGER NOT NULL, name BLOB NOT NULL,
             inode INTEGER NOT NULL, size INTEGER NOT NULL, modified INTEGER NOT NULL, state INTEGER NOT NULL DEFAULT 0,
-            is_gone INTEGER NOT NULL DEFAULT 0, error TEXT, fingerprint INTEGER, UNIQUE(directory, name));
+            is_gone INTEGER NOT NULL DEFAULT 0, error TEXT, fingerprint INTEGER, sound INTEGER,
+            UNIQUE(directory, name));
         CREATE INDEX file_identity ON file(inode, size);
         CREATE INDEX file_pending ON file(id) WHERE state = 0 AND is_gone = 0;
         CREATE INDEX file_gone ON file(size) WHERE is_gone = 1;
+        CREATE INDEX file_sound ON file(sound);
         CREATE TABLE album(
             id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE, title TEXT NOT NULL, title_sort TEXT NOT NULL,
             artist TEXT NOT NULL, artist_sort TEXT NOT NULL, words TEXT NOT NULL);
@@ -65,14 +69,35 @@ enum Schema {
         CREATE TABLE kept.item(
             id INTEGER PRIMARY KEY, path BLOB NOT NULL, fingerprint INTEGER, size INTEGER NOT NULL,
             plays INTEGER NOT NULL DEFAULT 0, skips INTEGER NOT NULL DEFAULT 0, played INTEGER NOT NULL DEFAULT 0,
-            rating INTEGER NOT NULL DEFAULT 0, bookmark REAL NOT NULL DEFAULT 0, media_type INTEGER);
+            rating INTEGER NOT NULL DEFAULT 0, bookmark REAL NOT NULL DEFAULT 0, media_type INTEGER, sound INTEGER);
         CREATE INDEX kept.item_path ON item(path);
+        CREATE INDEX kept.item_sound ON item(sound);
         CREATE INDEX kept.item_fingerprint ON item(fingerprint);
         CREATE TABLE kept.playlist(id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL);
         CREATE TABLE kept.playlist_item(
             playlist INTEGER NOT NULL, position INTEGER NOT NULL, item INTEGER NOT NULL,
             PRIMARY KEY(playlist, position)) WITHOUT ROWID;
         """
+
+    /// The changes from the version before. An item was known by the size and both ends of its file, and is now known by its
+    /// sound: the next scan reads all files again.
+    private static let mainUpgrade = """
+        ALTER TABLE file ADD COLUMN sound INTEGER;
+        CREATE INDEX file_sound ON file(sound);
+        UPDATE file SET state = 0 WHERE state = 1;
+        PRAGMA user_version = 3;
+        """
+    private static let keptUpgrade = """
+        ALTER TABLE item ADD COLUMN sound INTEGER;
+        CREATE INDEX item_sound ON item(sound);
+        PRAGMA user_version = 2;
+        """
+
+    /// Changes the tables of the version before to those of this version.
+    static func upgrade(_ db: SQLite, ofIndex isIndex: Bool) throws(SQLError) {
+        guard try db.number("PRAGMA user_version") == (isIndex ? version : keptVersion) - 1 else { return }
+        try db.transaction { () throws(SQLError) in try db.script(isIndex ? mainUpgrade : keptUpgrade) }
+    }
 
     /// The user's playlists and those of files in one table. The ids of the latter start at 2^40.
     static let views = """

@@ -262,8 +262,10 @@ extension Store {
         }
         if try db.number("SELECT 1 FROM kept.item WHERE id = ?", [.whole(id)]) == nil {
             try db.run(
-                "INSERT INTO kept.item(id, path, fingerprint, size) SELECT id, ?, fingerprint, size FROM file WHERE id = ?",
-                [.blob(path), .whole(id)])
+                """
+                INSERT INTO kept.item(id, path, sound, fingerprint, size)
+                SELECT id, ?, sound, fingerprint, size FROM file WHERE id = ?
+                """, [.blob(path), .whole(id)])
         }
         return true
     }

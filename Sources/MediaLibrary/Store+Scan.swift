@@ -261,7 +261,7 @@ extension Store {
     /// type and the entries of a playlist may depend on the place.
     /// - Returns: whether there was another item at this place, which is removed.
     @discardableResult
-    private func move(_ old: Int64, to new: Int64) throws(SQLError) -> Bool {
+    func move(_ old: Int64, to new: Int64) throws(SQLError) -> Bool {
         let place = try db.first("SELECT directory, name, inode, modified FROM file WHERE id = ?", [.whole(new)]) {
             row in
             [SQLValue.whole(row.whole(0)), .blob(row.blob(1)), .whole(row.whole(2)), .whole(row.whole(3))]
@@ -274,9 +274,7 @@ extension Store {
             place + [.whole(old)])
         try db.run("UPDATE track SET is_available = 1 WHERE id = ?", [.whole(old)])
         hasBatchChanges = true
-        if try db.number("SELECT 1 FROM kept.item WHERE id = ?", [.whole(old)]) != nil, let path = try path(of: old) {
-            try db.run("UPDATE kept.item SET path = ? WHERE id = ?", [.blob(path), .whole(old)])
-        }
+        try keepPath(of: old)
         return isRemoved
     }
 
@@ -329,7 +327,7 @@ extension Store {
     }
 
     /// Stores a playlist file, with the paths of its entries.
-    public func store(list file: Int64, name: String, _ entries: [[UInt8]], fingerprint: UInt64) throws(SQLError) {
+    public func store(list file: Int64, name: String, _ entries: [[UInt8]], content: UInt64) throws(SQLError) {
         try removeList(file)
         try db.run("INSERT INTO list(file, name) VALUES(?, ?)", [.whole(file), .text(name)])
         let list = db.lastID
@@ -342,7 +340,7 @@ extension Store {
         try addWords(.list, list, [name])
         try db.run(
             "UPDATE file SET state = 1, error = NULL, fingerprint = ? WHERE id = ?",
-            [SQLValue(fingerprint), .whole(file)])
+            [SQLValue(content), .whole(file)])
     }
 
     private func removeList(_ file: Int64) throws(SQLError) {
@@ -355,45 +353,7 @@ extension Store {
         try db.run("DELETE FROM list WHERE id = ?", [.whole(list.0)])
     }
 
-    /// Stores the tags of a file. A missing item with the same content is the same item.
-    /// - Returns: the number of the item, which may differ from `id`.
-    public func store(
-        _ track: Track, for file: Int64, fingerprint: UInt64, now: Int64
-    ) throws(SQLError) -> (id: Int64, isNew: Bool) {
-        var id = file
-        let size = try db.number("SELECT size FROM file WHERE id = ?", [.whole(file)]) ?? 0
-        let isUnknown = try db.number("SELECT 1 FROM track WHERE id = ?", [.whole(file)]) == nil
-        if isUnknown, try db.number("SELECT 1 FROM kept.item WHERE id = ?", [.whole(file)]) == nil {
-            let known = try db.number(
-                "SELECT id FROM file WHERE is_gone = 1 AND size = ? AND fingerprint = ?",
-                [.whole(size), SQLValue(fingerprint)])
-            if let known {
-                try move(known, to: file)
-                id = known
-            } else if let kept = try db.number(
-                "SELECT id FROM kept.item WHERE fingerprint = ? AND size = ? AND id NOT IN (SELECT id FROM file)",
-                [SQLValue(fingerprint), .whole(size)])
-            {
-                try db.run("UPDATE file SET id = ? WHERE id = ?", [.whole(kept), .whole(file)])
-                id = kept
-                if let path = try path(of: id) {
-                    try db.run("UPDATE kept.item SET path = ? WHERE id = ?", [.blob(path), .whole(id)])
-                }
-            }
-        }
-        let added = try db.number("SELECT added FROM track WHERE id = ?", [.whole(id)])
-        try removeTrack(id)
-        try insert(track, id, added: added ?? now)
-        try db.run(
-            "UPDATE file SET state = 1, error = NULL, fingerprint = ? WHERE id = ?",
-            [SQLValue(fingerprint), .whole(id)])
-        try db.run(
-            "UPDATE kept.item SET fingerprint = ?, size = ? WHERE id = ?",
-            [SQLValue(fingerprint), .whole(size), .whole(id)])
-        return (id, added == nil)
-    }
-
-    private func insert(_ track: Track, _ id: Int64, added: Int64) throws(SQLError) {
+    func insert(_ track: Track, _ id: Int64, added: Int64) throws(SQLError) {
         var album: Int64 = 0
         if !track.albumKey.isEmpty {
             if let known = try db.number("SELECT id FROM album WHERE key = ?", [.text(track.albumKey)]) {
@@ -479,7 +439,10 @@ extension Store {
     }
 
     /// Ends a scan: items that are still missing are removed. Returns them.
-    public func finish() throws(SQLError) -> [Int64] { try removeGone() }
+    public func finish() throws(SQLError) -> [Int64] {
+        formerSounds = [:]
+        return try removeGone()
+    }
 
     private func removeGone() throws(SQLError) -> [Int64] {
         let gone = try db.all("SELECT id FROM file WHERE is_gone = 1") { $0.whole(0) }

@@ -20,6 +20,8 @@ public final class Store {
     var wordsMerge = WordsMerge()
     /// Whether this batch has changed what a client can see.
     var hasBatchChanges = false
+    /// The items whose files have another sound since this scan, by the sound that they had.
+    var formerSounds: [UInt64: Set<Int64>] = [:]
 
     /// The kinds of entries in the full-text index.
     enum Kind: Int64, CaseIterable {
@@ -53,6 +55,10 @@ public final class Store {
         }
         if let reason = Store.damage(main, isIndex: true) {
             findings.append("\(main) \(reason): renamed to \(try Store.putAside(main)); the music is scanned again")
+        }
+        // Not done yet only if this failed above.
+        for (path, isIndex) in [(kept, false), (main, true)] {
+            try Schema.upgrade(try SQLite(path), ofIndex: isIndex)
         }
         db = try SQLite(main)
         try db.script("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -4000")
@@ -106,6 +112,7 @@ public final class Store {
         guard stat(path, &status) == 0, status.st_size > 0 else { return nil }
         do throws(SQLError) {
             let db = try SQLite(path)
+            try Schema.upgrade(db, ofIndex: isIndex)
             let found = try db.number("PRAGMA user_version") ?? 0
             guard found == 0 || found == version else { return "has version \(found), not \(version)" }
             guard found != 0 else {
@@ -183,10 +190,16 @@ public final class Store {
             ("meta", ["key", "value"]), ("folder", ["path", "media_type", "is_watched"]),
             (
                 "item",
-                ["id", "path", "fingerprint", "size", "plays", "skips", "played", "rating", "bookmark", "media_type"]
+                [
+                    "id", "path", "fingerprint", "size", "plays", "skips", "played", "rating", "bookmark", "media_type",
+                    "sound",
+                ]
             ),
             ("playlist", ["id", "name"]), ("playlist_item", ["playlist", "position", "item"]),
         ] {
+            // Files of an earlier version have fewer columns.
+            let columns = columns.filter { (try? old.run("SELECT \($0) FROM \(table) LIMIT 0")) != nil }
+            guard let key = columns.first else { continue }
             let list = columns.joined(separator: ", ")
             let marks = columns.map { _ in "?" }.joined(separator: ", ")
             func copy(_ order: String) {
@@ -202,7 +215,7 @@ public final class Store {
             }
             // Reads from both ends, because the damage may be in the middle.
             copy("")
-            copy("ORDER BY \(columns[0]) DESC")
+            copy("ORDER BY \(key) DESC")
             if let failure { throw failure }
             if table == "item" || table == "playlist_item" {
                 count += Int((try? new.number("SELECT count(*) FROM kept.\(table)")) ?? 0)
@@ -256,6 +269,7 @@ public final class Store {
         db.rollBack()
         // Answers from the middle of the batch are wrong.
         cache = AnswerCache()
+        formerSounds = [:]
     }
 
     public var isInBatch: Bool { db.isInTransaction }

@@ -1,6 +1,6 @@
 /// MP4 (ISO/IEC 14496-12) with the tags of iTunes.
 enum MP4File {
-    private struct Atom {
+    struct Atom {
         let name: String
         let kind: ArraySlice<UInt8>
         let body: UInt64
@@ -59,6 +59,36 @@ enum MP4File {
             }
         }
         return false
+    }
+
+    /// The sizes of the samples of the first audio track with its first bytes, its last bytes, and the number of its
+    /// samples; of a fragmented file the bytes of its `mdat` atoms. Nil: there is no audio track.
+    static func sound(_ source: SoundSource, part: Int) -> (first: [UInt8], last: [UInt8], count: UInt64)? {
+        let all = atoms(source, 0, source.size)
+        guard let movie = all.first(where: { $0.name == "moov" }),
+            let track = atoms(source, movie.body, movie.end).first(where: { $0.name == "trak" && isSound(source, $0) })
+        else { return nil }
+        var tables: [String: Atom] = [:]
+        for path in ["mdia", "minf", "stbl"].reduce([track], { inner(source, $0, $1) }) {
+            for table in atoms(source, path.body, path.end) { tables[table.name] = table }
+        }
+        if let samples = SampleTable(source, tables) {
+            let (first, last) = samples.ends(source, part: part)
+            return (samples.sizes(source, part: part) + first, last, samples.count)
+        }
+        var (first, last): ([UInt8], [UInt8]) = ([], [])
+        for data in all where data.name == "mdat" && first.count < part {
+            first += source.bytes(data.body, min(data.size, part - first.count))
+        }
+        for data in all.reversed() where data.name == "mdat" && last.count < part {
+            let size = min(data.size, part - last.count)
+            last = source.bytes(data.end - UInt64(size), size) + last
+        }
+        return (first, last, 0)
+    }
+
+    private static func inner(_ source: SoundSource, _ outer: [Atom], _ name: String) -> [Atom] {
+        outer.flatMap { atoms(source, $0.body, $0.end) }.filter { $0.name == name }
     }
 
     private static func read(_ source: SoundSource, _ meta: Atom, _ facts: inout SoundFacts) {

@@ -56,6 +56,28 @@ enum MPEGAudio {
 
     /// The duration in seconds; nil if there is no frame near the start.
     static func duration(_ source: SoundSource, _ start: UInt64) -> Double? {
+        guard let (place, frame, bytes) = firstFrame(source, start) else { return nil }
+        return duration(source, place, frame, bytes)
+    }
+
+    /// The place of the first frame with sound: a frame with tables is written anew by programs that copy the sound. Nil
+    /// if there is no frame near the start.
+    static func sound(_ source: SoundSource, _ start: UInt64) -> UInt64? {
+        guard let (place, frame, bytes) = firstFrame(source, start) else { return nil }
+        return hasTables(frame, bytes) ? place + UInt64(frame.size) : place
+    }
+
+    private static func hasTables(_ frame: Frame, _ bytes: ArraySlice<UInt8>) -> Bool {
+        let tables = bytes.dropFirst(frame.tables)
+        return !frame.isAAC
+            && (tables.starts(with: "Xing".utf8) || tables.starts(with: "Info".utf8)
+                || bytes.dropFirst(36).starts(with: "VBRI".utf8))
+    }
+
+    /// The first frame, its place, and the bytes from there on.
+    private static func firstFrame(
+        _ source: SoundSource, _ start: UInt64
+    ) -> (place: UInt64, frame: Frame, bytes: ArraySlice<UInt8>)? {
         let near = Array(source.bytes(start, 65_536))
         var index = 0
         while index + 7 < near.count {
@@ -63,7 +85,7 @@ enum MPEGAudio {
             if near[index] == 0xFF, let frame = Frame(near[index...]) {
                 let next = index + frame.size
                 if next + 7 > near.count || Frame(near[next...]).map({ $0.rate == frame.rate }) == true {
-                    return duration(source, start + UInt64(index), frame, near[index...])
+                    return (start + UInt64(index), frame, near[index...])
                 }
             }
             index += 1

@@ -51,6 +51,25 @@ enum ChunkFile {
         }
     }
 
+    /// The bytes of the sound in a file: of its chunk `data`, or `SSND`.
+    static func sound(_ source: SoundSource, isBig: Bool) -> Range<UInt64>? {
+        var range: Range<UInt64>?
+        var longSize: UInt64 = 0
+        chunks(source, 12, source.size, isBig: isBig) { name, place, size in
+            guard range == nil else { return }
+            switch name {
+            // RF64: the sizes that do not fit into 32 bits.
+            case "ds64": longSize = source.bytes(place + 8, 8).littleNumber(0, 8)
+            case "data" where !isBig:
+                let isLong = longSize > 0 && source.starts(0, with: "RF64")
+                range = place..<place + (isLong ? min(longSize, source.size - min(source.size, place)) : size)
+            case "SSND" where isBig && size >= 8: range = place + 8..<place + size
+            default: break
+            }
+        }
+        return range.flatMap { $0.isEmpty ? nil : $0 }
+    }
+
     static func readWave(_ source: SoundSource, into facts: inout SoundFacts) {
         var (rate, length): (UInt64, UInt64) = (0, 0)
         var own = SoundFacts(wantsPicture: facts.wantsPicture)
@@ -151,6 +170,75 @@ enum ASFFile {
         further.tags = [:]
         facts.addMissing(further)
         return true
+    }
+
+    /// The first and the last bytes of the payloads in the packets.
+    static func sound(_ source: SoundSource, part: Int) -> (first: [UInt8], last: [UInt8]) {
+        let header = source.bytes(0, 30).littleNumber(16, 8)
+        let data = source.bytes(header, 50)
+        guard data.count == 50, data.starts(with: [0x36, 0x26, 0xB2, 0x75]) else { return ([], []) }
+        let size = packetSize(source, header)
+        guard size > 0 else { return ([], []) }
+        let begin = header + 50
+        let end = header + min(source.size - header, max(50, data.littleNumber(16, 8)))
+        let count = (end - begin) / size
+        var (first, last): ([UInt8], [UInt8]) = ([], [])
+        var packet: UInt64 = 0
+        while packet < count, first.count < part {
+            first += payloads(source.bytes(begin + packet * size, Int(size)))
+            packet += 1
+        }
+        packet = count
+        while packet > 0, last.count < part {
+            packet -= 1
+            last = payloads(source.bytes(begin + packet * size, Int(size))) + last
+        }
+        return (Array(first.prefix(part)), Array(last.suffix(part)))
+    }
+
+    /// The size of all packets in bytes; 0: unknown.
+    private static func packetSize(_ source: SoundSource, _ end: UInt64) -> UInt64 {
+        var place: UInt64 = 30
+        for _ in 0..<256 where place + 24 <= end {
+            let head = source.bytes(place, 24)
+            let size = head.littleNumber(16, 8)
+            guard size >= 24, size <= end - place else { return 0 }
+            if head.starts(with: properties) {
+                let packet = source.bytes(place + 92, 4).littleNumber(0, 4)
+                return packet <= 1 << 20 ? packet : 0
+            }
+            place += size
+        }
+        return 0
+    }
+
+    /// The payloads of a packet, one after the other (section 5.2 of the specification).
+    private static func payloads(_ packet: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        var reader = Bytes(packet)
+        func number(_ kind: UInt8) -> Int { Int(reader.little([0, 1, 2, 4][Int(kind & 3)])) }
+        var flags = reader.byte()
+        if flags & 0x80 != 0 {
+            reader.skip(Int(flags & 0xF))
+            flags = reader.byte()
+        }
+        let kinds = reader.byte()
+        _ = number(flags >> 5)
+        _ = number(flags >> 1)
+        let padding = number(flags >> 3)
+        reader.skip(6)
+        let hasMany = flags & 1 != 0
+        let shape = hasMany ? reader.byte() : 1
+        var result: ArraySlice<UInt8> = []
+        for _ in 0..<(shape & 0x3F) where !reader.isEmpty {
+            reader.skip(1)
+            _ = number(kinds >> 4)
+            _ = number(kinds >> 2)
+            let replicated = number(kinds)
+            reader.skip(replicated)
+            let size = hasMany ? number(shape >> 6) : max(0, reader.count - padding)
+            result += reader.take(size)
+        }
+        return result
     }
 
     private static func text(_ bytes: ArraySlice<UInt8>) -> String { bytes.utf16Text(isBig: false) }

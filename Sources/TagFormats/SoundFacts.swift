@@ -74,35 +74,31 @@ public enum SoundFile {
     private static func read(_ source: SoundSource, into facts: inout SoundFacts) -> Bool {
         let start = ID3.skip(source, 0)
         if start > 0 { ID3.read(source, 0, into: &facts) }
-        let head = source.bytes(start, 16)
-        switch true {
-        case head.starts(with: "fLaC".utf8):
+        switch SoundFormat(source.bytes(start, 16)) {
+        case .flac:
             var own = SoundFacts(wantsPicture: facts.wantsPicture)
             FLACFile.read(source, start, into: &own)
             own.addMissing(facts)
             facts = own
-        case head.starts(with: "OggS".utf8): return OggFile.read(source, start, into: &facts)
-        case head.dropFirst(4).starts(with: "ftyp".utf8): return MP4File.read(source, into: &facts)
-        case head.starts(with: "RIFF".utf8) && head.dropFirst(8).starts(with: "WAVE".utf8),
-            head.starts(with: "RF64".utf8):
-            ChunkFile.readWave(source, into: &facts)
-        case head.starts(with: "FORM".utf8) && head.dropFirst(8).starts(with: "AIF".utf8):
-            ChunkFile.readAIFF(source, into: &facts)
-        case head.elementsEqual(ASFFile.identity): return ASFFile.read(source, into: &facts)
-        case head.starts(with: "DSD ".utf8): OtherFiles.readDSF(source, into: &facts)
-        case head.starts(with: "wvpk".utf8):
+        case .ogg: return OggFile.read(source, start, into: &facts)
+        case .mp4: return MP4File.read(source, into: &facts)
+        case .wave: ChunkFile.readWave(source, into: &facts)
+        case .aiff: ChunkFile.readAIFF(source, into: &facts)
+        case .asf: return ASFFile.read(source, into: &facts)
+        case .dsf: OtherFiles.readDSF(source, into: &facts)
+        case .wavPack:
             facts.duration = OtherFiles.wavPackDuration(source.bytes(start, 32))
             APETag.readEnd(source, into: &facts)
-        case head.starts(with: "MAC ".utf8):
+        case .monkey:
             facts.duration = OtherFiles.monkeyDuration(source.bytes(start, 80))
             APETag.readEnd(source, into: &facts)
-        case head.starts(with: "TTA1".utf8):
+        case .trueAudio:
             facts.duration = OtherFiles.trueAudioDuration(source.bytes(start, 22))
             APETag.readEnd(source, into: &facts)
-        case head.starts(with: "MPCK".utf8), head.starts(with: "MP+".utf8):
+        case .musepack:
             facts.duration = OtherFiles.musepackDuration(source, start)
             APETag.readEnd(source, into: &facts)
-        default:
+        case nil:
             guard let duration = MPEGAudio.duration(source, start) else { return false }
             facts.duration = duration
             APETag.readEnd(source, into: &facts)

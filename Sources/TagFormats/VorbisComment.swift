@@ -71,11 +71,13 @@ enum VorbisComment {
 
 /// FLAC (RFC 9639): its metadata blocks.
 enum FLACFile {
-    static func read(_ source: SoundSource, _ start: UInt64, into facts: inout SoundFacts) {
+    /// - Returns: the end of the blocks.
+    @discardableResult
+    static func read(_ source: SoundSource, _ start: UInt64, into facts: inout SoundFacts) -> UInt64 {
         var place = start + 4
         for _ in 0..<1_024 {
             let header = Array(source.bytes(place, 4))
-            guard header.count == 4 else { return }
+            guard header.count == 4 else { return place }
             // Some programs write a size that is too small for the content of the block.
             var size = Int(header[1...].number)
             place += 4
@@ -88,12 +90,13 @@ enum FLACFile {
                 size = max(size, pictureSize(source.bytes(place, 4_096)))
                 if facts.wantsPicture { readPicture(source.bytes(place, size), into: &facts) }
                 facts.hasPicture = true
-            case 127: return
+            case 127: return place
             default: break
             }
-            if header[0] & 0x80 != 0 { return }
             place += UInt64(size)
+            if header[0] & 0x80 != 0 { return place }
         }
+        return place
     }
 
     static func duration(_ info: ArraySlice<UInt8>) -> Double {
@@ -131,11 +134,14 @@ enum OggFile {
         let granule: UInt64
         let body: UInt64
         let segments: [UInt8]
+        /// The first packet begins on an earlier page.
+        let isContinued: Bool
         var end: UInt64 { body + segments.reduce(0) { $0 + UInt64($1) } }
 
         init?(_ source: SoundSource, _ place: UInt64) {
             let head = source.bytes(place, 27)
             guard head.count == 27, head.starts(with: "OggS".utf8) else { return nil }
+            isContinued = head.littleNumber(5, 1) & 1 != 0
             granule = head.littleNumber(6, 8)
             serial = UInt32(head.littleNumber(14, 4))
             let count = Int(head.littleNumber(26, 1))
@@ -175,6 +181,63 @@ enum OggFile {
             place = page.end
         }
         return !streams.isEmpty
+    }
+
+    /// The first and the last bytes of the sound of the first audio stream, without its header packets and its pages:
+    /// programs that copy the sound distribute its packets to other pages.
+    static func sound(_ source: SoundSource, _ start: UInt64, part: Int) -> (first: [UInt8], last: [UInt8]) {
+        var isHeader: ((ArraySlice<UInt8>) -> Bool)?
+        var serial: UInt32 = 0
+        var begin: UInt64?
+        var first: [UInt8] = []
+        var place = start
+        while place < source.size, first.count < part, let page = Page(source, place) {
+            if let isHeader {
+                // The sound begins on a page of its own.
+                let mayBegin = page.serial == serial && (begin != nil || !page.isContinued)
+                if mayBegin, begin != nil || !isHeader(source.bytes(page.body, 8)) {
+                    begin = begin ?? place
+                    first += source.bytes(page.body, Int(page.end - page.body))
+                }
+            } else {
+                isHeader = headers(after: source.bytes(page.body, 80))
+                serial = page.serial
+            }
+            place = page.end
+        }
+        guard let begin else { return ([], []) }
+        // Enough bytes for this part without the headers of the pages, even if a page begins before them.
+        let size = min(source.size - begin, UInt64(2 * part) + 65_536)
+        let tail = source.bytes(source.size - size, Int(size))
+        var last: [UInt8] = []
+        var index = tail.startIndex
+        while index + 27 <= tail.endIndex {
+            guard tail[index] == 0x4F, let page = Page(source, source.size - size + UInt64(index - tail.startIndex))
+            else {
+                index += 1
+                continue
+            }
+            if page.serial == serial { last += source.bytes(page.body, Int(page.end - page.body)) }
+            index = tail.startIndex + Int(page.end - (source.size - size))
+        }
+        return (Array(first.prefix(part)), Array(last.suffix(part)))
+    }
+
+    /// Whether a packet is one of the headers after the first packet of an audio stream; nil: it is no audio stream.
+    private static func headers(after first: ArraySlice<UInt8>) -> ((ArraySlice<UInt8>) -> Bool)? {
+        guard stream(first) != nil else { return nil }
+        switch first.first {
+        case 1: return { $0.first.map { $0 & 1 == 1 } ?? true }
+        case UInt8(ascii: "O"): return { $0.starts(with: "OpusTags".utf8) }
+        case 0x7F: return { $0.first != 0xFF }
+        default:
+            // Speex: the second packet has the comments.
+            var count = 0
+            return { _ in
+                count += 1
+                return count == 1
+            }
+        }
     }
 
     /// The sample rate of an audio stream, and the number of samples to skip.

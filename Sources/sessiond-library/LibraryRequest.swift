@@ -29,18 +29,22 @@ enum LibraryRequest {
 
     struct File: WorkerRequest {
         static let name = "file"
+        /// The number of the request. It is not that of the file, which may have another number after an answer before.
         var id = 0
         var path: [UInt8] = []
         /// How many bytes of the path are the folder of the library; 0: it is in none any more.
         var base = 0
         /// The word of the type of everything in that folder; nil: the tags decide.
         var type: String?
+        /// Whether the fingerprint of a former version is answered too: some items are still known by it.
+        var wantsFormer = false
 
         mutating func code(_ coder: inout RequestCoder) throws(BadRequest) {
             try coder.whole("id", &id)
             try coder.bytes("path", &path)
             try coder.whole("base", &base)
             try coder.text("type", &type)
+            try coder.flag("former", &wantsFormer)
         }
     }
 

@@ -60,14 +60,14 @@ final class LibraryWorker {
         func failed(_ reason: String) -> WorkerMessage { Self.bad(file, reason) }
         guard let open = OpenFile(path) else { return failed(String(cString: strerror(errno))) }
         guard open.isRegular else { return failed("it is not a regular file") }
-        let fingerprint = WorkerMessage.Field.whole(Int64(bitPattern: open.fingerprint))
         if MusicFile.isList(path) {
             guard open.size <= ListFile.sizeLimit else { return failed("a playlist of more than 4 MB") }
             guard let entries = ListFile.entries(open.read(0, Int(open.size)), path: path) else {
                 return failed("it is no playlist")
             }
             let list = entries.map { WorkerMessage("", ["path": .bytes($0)]) }
-            return WorkerMessage("list", ["id": id, "fingerprint": fingerprint, "entries": .list(list)])
+            return WorkerMessage(
+                "list", ["id": id, "sound": .whole(Int64(bitPattern: open.fingerprint)), "entries": .list(list)])
         }
         guard let facts = SoundFile.read(open.source) else {
             return failed(open.size == 0 ? "it is empty" : "it has no format that is known here")
@@ -75,7 +75,10 @@ final class LibraryWorker {
         let type = file.type.flatMap(ItemType.init(word:))
         var message = Track(facts, path: Array(path.dropFirst(file.base)), type: type).message
         message.fields["id"] = id
-        message.fields["fingerprint"] = fingerprint
+        // Without any sound, a file is known by its content.
+        let sound = SoundSample(open.source).map(\.fingerprint) ?? open.fingerprint
+        message.fields["sound"] = .whole(Int64(bitPattern: sound))
+        if file.wantsFormer { message.fields["former"] = .whole(Int64(bitPattern: open.fingerprint)) }
         return message
     }
 
@@ -160,6 +163,17 @@ final class OpenFile {
         hash.add(size)
         hash.add(head)
         hash.add(tail)
+        return hash.value
+    }
+}
+
+extension SoundSample {
+    /// A hash of the sound. Files with different sounds almost always differ in it.
+    fileprivate var fingerprint: UInt64 {
+        var hash = Hash64()
+        hash.add(length)
+        hash.add(first)
+        hash.add(last)
         return hash.value
     }
 }

@@ -32,8 +32,17 @@ final class Scan {
     private var isFull: Bool
     /// The folder that is being listed.
     private var walk: (task: UInt64, target: Target)?
+    /// A file that a worker reads. Its answer has the number of the request, which a file that is found to be another
+    /// item does not keep.
+    private struct Reading {
+        let request: Int64
+        var id: Int64
+        let path: [UInt8]
+    }
+
     /// The files of each running task that have not been answered yet.
-    private var reading: [UInt64: [(id: Int64, path: [UInt8])]] = [:]
+    private var reading: [UInt64: [Reading]] = [:]
+    private var hasFormerFingerprints = false
     private var lastPending: Int64 = 0
     private var isWalking = true
     private var done: UInt64 = 0
@@ -312,6 +321,7 @@ final class Scan {
             try commit()
             total = done + UInt64(try store.pendingCount())
             lastPending = 0
+            hasFormerFingerprints = try store.hasFormerFingerprints()
         }
         guard !isOver else { return }
         job.progressed(done: done, total: total)
@@ -326,17 +336,18 @@ final class Scan {
                 let files = try store.pending(after: lastPending, max: Self.files).filter { !busy.contains($0.id) }
                 guard let last = files.last else { break }
                 lastPending = last.id
-                give(files)
+                give(files.map { Reading(request: $0.id, id: $0.id, path: $0.path) })
             }
             if reading.isEmpty { try finish() }
         }
     }
 
-    private func give(_ files: [(id: Int64, path: [UInt8])]) {
+    private func give(_ files: [Reading]) {
         let list = files.map { file in
             let folder = plugin.folder(of: file.path)
             return LibraryRequest.File(
-                id: Int(file.id), path: file.path, base: folder?.path.count ?? 0, type: folder?.mediaType?.word)
+                id: Int(file.request), path: file.path, base: folder?.path.count ?? 0, type: folder?.mediaType?.word,
+                wantsFormer: hasFormerFingerprints)
         }
         var task: UInt64 = 0
         task = workers.run(
@@ -347,25 +358,41 @@ final class Scan {
     }
 
     private func read(_ message: WorkerMessage, _ task: UInt64) {
-        guard let id = message.whole("id"), let index = reading[task]?.firstIndex(where: { $0.id == id }) else {
-            return
-        }
+        guard let request = message.whole("id"),
+            let index = reading[task]?.firstIndex(where: { $0.request == request }), let file = reading[task]?[index]
+        else { return }
         reading[task]?.remove(at: index)
         done += 1
-        let fingerprint = UInt64(bitPattern: message.whole("fingerprint") ?? 0)
+        let sound = UInt64(bitPattern: message.whole("sound") ?? 0)
         write { () throws(SQLError) in
             switch message.name {
             case "tag":
-                let stored = try store.store(Track(message), for: id, fingerprint: fingerprint, now: Int64(time(nil)))
+                let stored = try store.store(
+                    Track(message), for: file.id, sound: sound,
+                    former: message.whole("former").map { UInt64(bitPattern: $0) }, now: Int64(time(nil)))
+                if let (known, other) = stored.exchanged { exchanged(known, other) }
                 if stored.isNew { added.append(stored.id) } else { changed.append(stored.id) }
             case "list":
                 let entries = (message.list("entries") ?? []).compactMap { $0.bytes("path") }
-                let path = try store.path(of: id) ?? []
-                try store.store(list: id, name: Self.listName(path), entries, fingerprint: fingerprint)
-            default: try failed(id, message.text("reason") ?? "it cannot be read")
+                let path = try store.path(of: file.id) ?? []
+                try store.store(list: file.id, name: Self.listName(path), entries, content: sound)
+            default: try failed(file.id, message.text("reason") ?? "it cannot be read")
             }
         }
         job.progressed(done: done, total: max(total, done))
+    }
+
+    /// The two items have exchanged their places: what is being read at these places now is of the other one.
+    private func exchanged(_ known: Int64, _ other: Int64) {
+        for task in reading.keys {
+            for index in reading[task]?.indices ?? 0..<0 {
+                switch reading[task]?[index].id {
+                case known: reading[task]?[index].id = other
+                case other: reading[task]?[index].id = known
+                case .some, nil: break
+                }
+            }
+        }
     }
 
     private func failed(_ id: Int64, _ reason: String) throws(SQLError) {

@@ -32,7 +32,7 @@ final class Library {
     /// The id of the item.
     @discardableResult
     func add(
-        _ path: String, _ tags: [String: [String]], duration: Double = 60, fingerprint: UInt64? = nil
+        _ path: String, _ tags: [String: [String]], duration: Double = 60, sound: UInt64? = nil
     ) throws -> Int64 {
         count += 1
         let parts = path.split(separator: "/").map { Array($0.utf8) }
@@ -48,7 +48,7 @@ final class Library {
             "SELECT id FROM file WHERE directory = ? AND name = ?", [.whole(id), .blob(name)])
         let track = Track(Self.facts(tags, duration: duration), path: Array(path.utf8))
         let stored = try store.store(
-            track, for: number ?? 0, fingerprint: fingerprint ?? count, now: 1_000 + Int64(count))
+            track, for: number ?? 0, sound: sound ?? count, now: 1_000 + Int64(count))
         try store.commitBatch()
         return stored.id
     }

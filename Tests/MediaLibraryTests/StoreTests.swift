@@ -56,7 +56,7 @@ import Testing
 
     @Test func movedFile_keepsItsNumberAndBookmark() throws {
         let library = try Library()
-        let id = try library.add("/m/a/1.mp3", song, fingerprint: 99)
+        let id = try library.add("/m/a/1.mp3", song, sound: 99)
         #expect(try library.store.set(id, [.bookmark(12), .plays(3)]))
         let store = library.store
         // By `rename`: the same file.
@@ -74,7 +74,7 @@ import Testing
         // What depends on its path is read again.
         #expect(try store.pending(after: 0, max: 10).map(\.path) == [Array("/m/b/x.mp3".utf8)])
         let again = try store.store(
-            Track(Library.facts(song), path: Array("/m/b/x.mp3".utf8)), for: id, fingerprint: 99, now: 1)
+            Track(Library.facts(song), path: Array("/m/b/x.mp3".utf8)), for: id, sound: 99, now: 1)
         #expect(again.id == id && !again.isNew)
         #expect(try store.pendingCount() == 0)
         // By copying and removing: another file with the same content.
@@ -84,7 +84,7 @@ import Testing
         #expect(try store.findMoved().count == 0)
         let pending = try #require(try store.pending(after: 0, max: 10).first)
         let stored = try store.store(
-            Track(Library.facts(song), path: pending.path), for: pending.id, fingerprint: 99, now: 1)
+            Track(Library.facts(song), path: pending.path), for: pending.id, sound: 99, now: 1)
         #expect(stored.id == id && !stored.isNew)
         #expect(try store.finish() == [])
         #expect(try store.item(id)?.path == Array("/m/a/y.mp3".utf8))
@@ -113,8 +113,8 @@ import Testing
     @Test func fileThatComesBack_isTheSameItem() throws {
         for isElsewhere in [false, true] {
             let library = try Library()
-            let id = try library.add("/m/1.mp3", song, fingerprint: 99)
-            _ = try library.add("/m/2.mp3", song, fingerprint: 98)
+            let id = try library.add("/m/1.mp3", song, sound: 99)
+            _ = try library.add("/m/2.mp3", song, sound: 98)
             #expect(try library.store.set(id, [.bookmark(12)]))
             let directory = try #require(try library.store.directory(Array("/m".utf8)))
             try library.store.carry(out: .go(id), in: directory.id, directory.path)
@@ -128,7 +128,7 @@ import Testing
                 try library.store.carry(out: .add(file), in: directory.id, directory.path)
                 let pending = try #require(try library.store.pending(after: 0, max: 1).first)
                 let track = Track(Library.facts(song), path: pending.path)
-                #expect(try library.store.store(track, for: pending.id, fingerprint: 99, now: 1).id == id)
+                #expect(try library.store.store(track, for: pending.id, sound: 99, now: 1).id == id)
             } else {
                 #expect(try library.add("/m/1.mp3", song) == id)
             }
@@ -174,7 +174,7 @@ import Testing
         let track = Track(
             Library.facts(["TITLE": ["Other"], "ARTIST": ["Nobody"], "ALBUM": ["Elsewhere"]]),
             path: Array("/m/1.mp3".utf8))
-        _ = try library.store.store(track, for: id, fingerprint: 5, now: 9)
+        _ = try library.store.store(track, for: id, sound: 5, now: 9)
         _ = try library.store.finish()
         #expect(try library.store.search("somebody").isEmpty && library.store.search("song").isEmpty)
         #expect(try library.store.search("nobody").first?.kind == .artist)
@@ -191,7 +191,7 @@ import Testing
         #expect(try library.store.set(id, [.mediaType(.podcast)]))
         #expect(try library.titles(Query(.podcasts)) == ["Song"])
         _ = try library.store.store(
-            Track(Library.facts(song), path: Array("/m/1.mp3".utf8)), for: id, fingerprint: 5, now: 9)
+            Track(Library.facts(song), path: Array("/m/1.mp3".utf8)), for: id, sound: 5, now: 9)
         #expect(try library.titles(Query(.podcasts)) == ["Song"])
         #expect(try library.store.set(id, [.mediaType(nil)]))
         #expect(try library.titles(Query(.songs)) == ["Song"])
@@ -224,7 +224,7 @@ import Testing
         try library.store.carry(out: .add(file), in: directory.id, directory.path)
         let id = try #require(try library.store.pending(after: 0, max: 1).first?.id)
         try library.store.store(
-            list: id, name: "From a file", ["/m/2.mp3", "/m/1.mp3", "/x/y.mp3"].map { Array($0.utf8) }, fingerprint: 1)
+            list: id, name: "From a file", ["/m/2.mp3", "/m/1.mp3", "/x/y.mp3"].map { Array($0.utf8) }, content: 1)
         let found = try library.store.collections(.playlist, Query(), offset: 0, max: 9).collections
         #expect(found.map(\.title) == ["From a file"] && found.map(\.count) == [1])
         var query = Query()
@@ -291,6 +291,84 @@ import Testing
             #expect(try library.store.set(1, [.bookmark(1)]))
         }
         #expect(saved > 300)
+    }
+
+    // MARK: Versions
+
+    @Test func filesOfTheVersionBefore_keepTheirContent() throws {
+        let (library, ids, list) = try filled()
+        let path = library.folder.path
+        library.store.close()
+        do {
+            let main = try SQLite(path + "/library.db")
+            try main.script("DROP INDEX file_sound; ALTER TABLE file DROP COLUMN sound; PRAGMA user_version = 2")
+            let kept = try SQLite(path + "/library-kept.db")
+            try kept.script("DROP INDEX item_sound; ALTER TABLE item DROP COLUMN sound")
+            try kept.script("UPDATE item SET fingerprint = 7000 + id; PRAGMA user_version = 1")
+        }
+        try library.reopen(clean: false)
+        #expect(library.store.findings.isEmpty)
+        #expect(try library.store.itemCount() == 300)
+        try kept(library, ids, list)
+        // All files are read again at their places; what was removed is known by its former fingerprint.
+        #expect(try library.store.pendingCount() == 300)
+        #expect(try library.store.hasFormerFingerprints())
+        try library.store.beginBatch()
+        for pending in try library.store.pending(after: 0, max: 300) {
+            let track = Track(Library.facts(song), path: pending.path)
+            let sound = UInt64(9_000 + pending.id)
+            let stored = try library.store.store(track, for: pending.id, sound: sound, former: 1, now: 1)
+            #expect(stored.id == pending.id && !stored.isNew)
+        }
+        try library.store.commitBatch()
+        #expect(try !library.store.hasFormerFingerprints())
+        try kept(library, ids, list)
+    }
+
+    // MARK: Sound
+
+    @Test func fileThatIsRetaggedAndMoved_isTheSameItem() throws {
+        let (library, ids, list) = try filled()
+        let store = library.store
+        let directory = try #require(try store.directory(Array("/m/3".utf8)))
+        try store.beginBatch()
+        try store.carry(out: .go(ids[3]), in: directory.id, directory.path)
+        try store.commitBatch()
+        // Another inode, size and name.
+        let id = try library.add("/m/new/Other.mp3", ["TITLE": ["Other"]], sound: 4)
+        #expect(id == ids[3])
+        #expect(try store.finish() == [])
+        #expect(try store.item(id)?.path == Array("/m/new/Other.mp3".utf8))
+        try kept(library, ids, list)
+        try library.reopen()
+        try kept(library, ids, list)
+    }
+
+    @Test func filesThatExchangeTheirNames_areTheSameItems() throws {
+        let library = try Library()
+        let store = library.store
+        let one = try library.add("/m/1.mp3", song, sound: 1)
+        let two = try library.add("/m/2.mp3", song, sound: 2)
+        #expect(try store.set(one, [.rating(1)]))
+        #expect(try store.set(two, [.rating(2)]))
+        let directory = try #require(try store.directory(Array("/m".utf8)))
+        try store.beginBatch()
+        for (id, name, size) in [(one, "1.mp3", 70), (two, "2.mp3", 80)] as [(Int64, String, UInt64)] {
+            let file = ScanPlan.DiskFile(name: Array(name.utf8), inode: size, size: size, modified: 99)
+            try store.carry(out: .change(id, file), in: directory.id, directory.path)
+        }
+        // Each name has the sound of the other one.
+        for _ in 0..<4 {
+            guard let file = try store.pending(after: 0, max: 1).first else { break }
+            let sound: UInt64 = file.path == Array("/m/1.mp3".utf8) ? 2 : 1
+            _ = try store.store(Track(Library.facts(song), path: file.path), for: file.id, sound: sound, now: 1)
+        }
+        try store.commitBatch()
+        #expect(try store.pendingCount() == 0)
+        #expect(try store.item(one)?.path == Array("/m/2.mp3".utf8))
+        #expect(try store.item(two)?.path == Array("/m/1.mp3".utf8))
+        let ratings = try store.db.all("SELECT rating FROM kept.item ORDER BY id") { $0.whole(0) }
+        #expect(ratings == [1, 2])
     }
 
     /// The process ended between its last two steps.
