@@ -94,11 +94,13 @@ public struct Decider: Sendable {
     /// Continues with the players that an earlier daemon paused and that still exist.
     public mutating func restorePauses(_ kept: some Sequence<PauseBook<String>.Kept>) { players.keep(kept) }
 
-    /// Stores the data of a session that was created or restored.
+    /// Stores the data of a session that was created or restored. A call or an alert may silence all others as soon as it
+    /// becomes active: then ``Action/prepareHold`` is the next action.
     public mutating func join(_ id: SessionID, _ member: Member) {
-        guard arbiter.session(id) != nil, members[id] == nil else { return }
+        guard let session = arbiter.session(id), members[id] == nil else { return }
         members[id] = member
         if member.adopted != nil { adoptedCount += 1 }
+        if session.sessionClass != .app { push(expectHold) }
     }
 
     /// Changes the data of a session. Does nothing if it is closed.
@@ -433,13 +435,16 @@ public struct Decider: Sendable {
                 .expire, .event(.interruptionIgnored(id)),
             ]
         }
-        if outcome.expectsCall { next.append(.act(.prepareHold)) }
+        if outcome.expectsCall { next += expectHold }
         if outcome.measured != measured {
             measured = outcome.measured
             next.append(.act(.measure(measured)))
         }
         push(next + [.act(.streams(outcome.commands))])
     }
+
+    /// Streams may be held soon. The server needs time for the first hold.
+    private var expectHold: [Work] { settings.enforcement.mode == .full ? [.act(.prepareHold)] : [] }
 
     /// As ``Enforcement/ramping``.
     public var ramping: Set<AudioStream.ID> { enforcement.ramping }

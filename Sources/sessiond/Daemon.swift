@@ -286,7 +286,7 @@ final class Daemon {
     func export(_ record: Record, _ id: SessionID) {
         records[id] = record
         record.object.export()
-        streams?.sessionAdded(isPrivileged: arbiter.session(id).map { $0.sessionClass != .app } ?? false)
+        streams?.lookSoon()
     }
 
     private func carryOutEffects(of decision: Decision) {

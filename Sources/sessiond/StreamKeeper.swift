@@ -62,12 +62,6 @@ final class StreamKeeper {
         look()
     }
 
-    /// `isPrivileged`: whether it may silence all others when it becomes active.
-    func sessionAdded(isPrivileged: Bool) {
-        if isPrivileged, daemon.settings.enforcement.mode == .full { backend.prepareHold() }
-        lookSoon()
-    }
-
     /// If the decision may affect a stream, looks at the streams after the answer was sent.
     func decided(_ decision: Decision) {
         guard !backend.snapshot.streams.isEmpty || daemon.decider.hasAdopted, !isLooking, !isDue else { return }

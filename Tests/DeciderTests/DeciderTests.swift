@@ -35,6 +35,22 @@ import Testing
         return actions
     }
 
+    /// The server needs time for the first hold, so it is prepared before the session becomes active.
+    @Test(arguments: SessionClass.allCases, [Settings.Enforcement.Mode.full, .cooperative])
+    func sessionMayInterruptAll_holdIsPreparedIfStreamsAreHeld(
+        _ sessionClass: SessionClass, _ mode: Settings.Enforcement.Mode
+    ) throws {
+        var settings = Settings()
+        settings.enforcement.mode = mode
+        var decider = Decider(settings)
+        _ = Self.actions(&decider, .request(try Self.session("new", sessionClass)))
+        let id = try #require(decider.arbiter.sessions.first?.id)
+        decider.join(id, Member(process: 100, user: nil, desktopEntry: ""))
+        let first = Self.actions(&decider, .streams(StreamsSeen())).first
+        let isPrepared = if case .prepareHold? = first { true } else { false }
+        #expect(isPrepared == (sessionClass != .app && mode == .full))
+    }
+
     @Test func requestDuringAnUnfinishedRouteChange_theChangeIsDecidedFirst() throws {
         var decider = Decider(Settings())
         var view = Routing.View()
