@@ -104,7 +104,7 @@ public struct Decider: Sendable {
     }
 
     /// Changes the data of a session. Does nothing if it is closed.
-    public mutating func update(_ id: SessionID, _ change: (inout Member) -> Void) {
+    private mutating func update(_ id: SessionID, _ change: (inout Member) -> Void) {
         guard var member = members[id] else { return }
         change(&member)
         members[id] = member
@@ -134,6 +134,9 @@ public struct Decider: Sendable {
             self.seen = seen
             for found in seen.found { enforcement.takeOver(found.stream, found.kept, isNew: found.isNew) }
             push([.adopt(limit: 1_000), .hear, .treat, .hearPlayers, .placeRecordings])
+        case .application(let id, let application): update(id) { $0.application = application }
+        case .ancestry(let id, let ancestry): update(id) { $0.ancestry = ancestry }
+        case .processEnded(let id): update(id) { $0.process = 0 }
         case .answered(let command, let succeeded): push([.answered(command, succeeded: succeeded)])
         case .moveRefused(let move): recordings.refused(move)
         case .streamsForgotten:

@@ -16,6 +16,12 @@ public enum Fact: Sendable {
     case server(Routing.Fact)
     /// The streams were looked at.
     case streams(StreamsSeen)
+    /// The application of a session's process was read (``Member/application``).
+    case application(SessionID, String)
+    /// The ancestors of a session's process were read (``Member/ancestry``).
+    case ancestry(SessionID, [UInt32])
+    /// The process that acts for a session's client has ended.
+    case processEnded(SessionID)
     /// The server carried out a command for a stream, or refused it.
     case answered(StreamCommand, succeeded: Bool)
     /// The server refused to move a recording.

@@ -10,9 +10,9 @@ public struct Member: Sendable, Hashable {
     /// As the client stated it, or the id of an adopted program's sandbox; empty: none.
     public var desktopEntry: String
     /// The id of the application from its sandbox, or else the desktop entry; nil: not read yet.
-    public var application: String?
+    public internal(set) var application: String?
     /// The process and its ancestors; nil: not read, because there is no player.
-    public var ancestry: [UInt32]?
+    public internal(set) var ancestry: [UInt32]?
     /// Whether the client ducks its own sound when it gets the signal.
     public var lowersItself: Bool
     /// Present for adopted programs.

@@ -60,7 +60,7 @@ extension Daemon: SessionService {
     func acting(_ process: UInt32, for id: SessionID) -> ActingProcess {
         ActingProcess(process, on: loop) { [unowned self] in
             guard records[id] != nil else { return }
-            update(id) { $0.process = 0 }
+            submit(.processEnded(id))
             records[id]?.object.propertiesChanged(["ProcessId"])
             lookAtStreamsSoon()
         }

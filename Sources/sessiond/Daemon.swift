@@ -266,8 +266,6 @@ final class Daemon {
         export(record, id)
     }
 
-    func update(_ id: SessionID, _ change: (inout Member) -> Void) { decider.update(id, change) }
-
     /// Continues where the last daemon ended.
     func restore(_ memory: Memory) throws(MemoryError) { try decider.restore(memory) }
 

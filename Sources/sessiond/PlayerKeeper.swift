@@ -59,7 +59,7 @@ final class PlayerKeeper {
     /// Reads the ancestors of the sessions' processes. Not needed without players.
     private func readAncestry() {
         for (id, member) in daemon.decider.members where member.ancestry == nil && member.process != 0 {
-            daemon.update(id) { $0.ancestry = Process(id: member.process).ancestry }
+            daemon.submit(.ancestry(id, Process(id: member.process).ancestry))
         }
     }
 }

@@ -153,7 +153,7 @@ final class StreamKeeper {
             if process.userID == member.user, case .application(let sandbox, _) = process.confinement {
                 application = sandbox
             }
-            daemon.update(id) { $0.application = application }
+            daemon.submit(.application(id, application))
         }
     }
 

@@ -51,6 +51,25 @@ import Testing
         #expect(isPrepared == (sessionClass != .app && mode == .full))
     }
 
+    @Test func processOfASessionIsRead_isAFactThatIsHandledInItsTurn() throws {
+        var decider = Decider(Settings())
+        _ = Self.actions(&decider, .request(try Self.session("new")))
+        let id = try #require(decider.arbiter.sessions.first?.id)
+        decider.join(id, Member(process: 100, user: nil, desktopEntry: ""))
+        decider.submit(.application(id, "org.example.App"))
+        #expect(decider.members[id]?.application == nil)
+        let actions = Self.actions(&decider, .ancestry(id, [100, 1]))
+        #expect(actions.isEmpty)
+        #expect(decider.members[id]?.application == "org.example.App")
+        #expect(decider.members[id]?.ancestry == [100, 1])
+        _ = Self.actions(&decider, .processEnded(id))
+        #expect(decider.members[id]?.process == 0)
+        // The session closed while its process was read.
+        _ = Self.actions(&decider, .request(.close(id)))
+        _ = Self.actions(&decider, .application(id, "org.example.App"))
+        #expect(decider.members[id] == nil)
+    }
+
     @Test func requestDuringAnUnfinishedRouteChange_theChangeIsDecidedFirst() throws {
         var decider = Decider(Settings())
         var view = Routing.View()
