@@ -28,6 +28,9 @@ let played =
     (plugins.flatMap(\.interfaces) + ["Job"]).map { "Interfaces/org.sessiond1.\($0).xml" }
     + ["", ".Player", ".TrackList", ".Playlists"].map { "Interfaces/mpris/org.mpris.MediaPlayer2\($0).xml" }
 
+/// MPRIS, which an app serves for its own player.
+let shown = ["", ".Player"].map { "Interfaces/mpris/org.mpris.MediaPlayer2\($0).xml" }
+
 /// The interface of a plugin that others bring: nothing here serves it.
 let foreign = ["Interfaces/org.sessiond1.MediaPicker.xml"]
 
@@ -67,6 +70,7 @@ let package = Package(
     name: "sessiond",
     products: [
         .library(name: "SessionKit", targets: ["SessionKit"]),
+        .library(name: "AVNames", targets: ["AVNames"]),
         .library(name: "PluginKit", targets: ["PluginKit"]),
         .library(name: "PluginKitTesting", targets: ["PluginKitTesting"]),
         .executable(name: "sessiond", targets: ["sessiond"]),
@@ -150,7 +154,11 @@ let package = Package(
             ["GStreamerBase", "CGStreamer", "CFilms", "FileFormats", "FilmRequests", "Workers", "PluginAPI"]),
 
         // The libraries for apps (SessionKit) and for plugins (PluginKit).
-        room("SessionKit", ["SessionBus", "DBus", "EventLoop", "Processes", "CLinux", "PluginAPI"]),
+        room(
+            "SessionKit", ["SessionBus", "DBus", "EventLoop", "Processes", "CLinux", "PluginAPI"], embedding: shown,
+            exclude: served + played.filter { !shown.contains($0) } + foreign),
+        // The names of AVFoundation and MediaPlayer for SessionKit.
+        room("AVNames", ["SessionKit"]),
         room(
             "PluginKit",
             [
@@ -197,6 +205,10 @@ let package = Package(
         // Another one, which plays from the music library.
         .executableTarget(
             name: "example-jukebox", dependencies: ["SessionKit"], path: "Examples/Jukebox", swiftSettings: strict),
+        // An app that records and plays by itself.
+        .executableTarget(
+            name: "example-voice-notes", dependencies: ["SessionKit"], path: "Examples/VoiceNotes",
+            swiftSettings: strict),
         // An example player plugin of one page, as another author would write it.
         .executableTarget(
             name: "example-paplay", dependencies: ["PluginKit", "EventLoop"], path: "Examples/Plugins/Paplay",

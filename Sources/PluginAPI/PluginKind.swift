@@ -71,6 +71,11 @@ public struct PluginKind: Sendable, Hashable {
     /// Whether it plays or records.
     public var needsSession: Bool { sessions != .none }
 
+    /// The bus name, without `.instance` and the process id, of a program that plays or records in the session of the
+    /// program that started it. On a desktop's bus it is not the name of a media player: the program that started it is
+    /// the player. The policy of the system bus knows only ``busName``.
+    package func hostedName(onSystemBus isSystem: Bool) -> String { isSystem ? busName : "org.sessiond1.Hosted" }
+
     /// Every kind in this package.
     public static let all = [player, recorder, soundEffects, assets, uploads, library]
 

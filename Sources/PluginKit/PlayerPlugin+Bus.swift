@@ -14,11 +14,11 @@ extension PlayerPlugin {
         if path != PluginKind.player.objectPath { objects.enableObjectManager(at: "/") }
         objects.export(self, at: path, interfaces: [PlayerPlugin.interface])
         for add in further { add(objects, path) }
+        let own = Announcement(self, path: path, interface: BusName.player, PlayerPlugin.properties, on: objects)
+        // The desktop controls the program that plays with it.
+        if session.description.isHosted { return [own] }
         exportMPRIS()
-        return [
-            Announcement(self, path: path, interface: BusName.player, PlayerPlugin.properties, on: objects),
-            announcementOfMPRIS(), announcementOfPlaylists(),
-        ]
+        return [own, announcementOfMPRIS(), announcementOfPlaylists()]
     }
 
     /// Serves another interface at the player's path, such as that of a kind which plays more than sound.

@@ -76,6 +76,8 @@ public struct PluginArguments {
             case "--id": pluginID = try value()
             case "--system": isSystem = true
             case "--die-with-parent": endsWithParent = true
+            case "--hosted" where kind.category != nil:
+                (session.isHosted, endsWithParent) = (true, true)
             case "--input" where kind.records: input = try value()
             case "--duration" where kind.records:
                 guard let seconds = Double(try value()), seconds > 0, seconds < 1e9 else {
@@ -130,6 +132,7 @@ public struct PluginArguments {
                   --mode M           its mode
                   --option O         one of its options; may be given more than once
                   --class CLASS      app, alert or call
+                  --hosted           sound in the session of the program that started this one, and exit with it
 
                 """
         } else {

@@ -84,7 +84,8 @@ public struct PluginProgram {
         }
         let plugin = try make(host, arguments)
         plugin.serve()
-        try host.claim("\(kind.busName).instance\(PluginHost.processID)", in: kind.busName)
+        let name = arguments.session.isHosted ? kind.hostedName(onSystemBus: arguments.bus.isSystem) : kind.busName
+        try host.claim("\(name).instance\(PluginHost.processID)", in: name)
         if let id = arguments.pluginID {
             host.register(id, kind: kind, name: arguments.session.name)
         }

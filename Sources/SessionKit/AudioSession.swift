@@ -34,6 +34,15 @@ public actor AudioSession {
     private let hintBroadcast = Broadcast<SilenceSecondaryAudioHintType>()
     private let servicesBroadcast = Broadcast<MediaServicesEvent>()
     private let loudnessBroadcast = Broadcast<Loudness>()
+    /// The bus of the daemon.
+    nonisolated let bus: BusAddress
+    /// For display, as given.
+    nonisolated let name: String
+    nonisolated let desktopEntry: String
+    /// The players and recorders of this program that sound in this session.
+    private var guests: [ObjectIdentifier: SessionGuest] = [:]
+    /// A player or a recorder has activated the session, not the app: it is deactivated when they are silent.
+    private var isActivatedByGuest = false
 
     /// Connects to the session bus and creates the session. The bus starts the daemon if it can.
     ///
@@ -50,6 +59,7 @@ public actor AudioSession {
         name: String, category: Category? = nil, mode: Mode = .default, options: CategoryOptions = [],
         sessionClass: SessionClass = .app, desktopEntry: String = "", bus: BusAddress = .session
     ) async throws(SessionError) {
+        (self.bus, self.name, self.desktopEntry) = (bus, name, desktopEntry)
         let description = AudioSessionClient.Description(
             name: name, category: category, mode: mode, options: options, sessionClass: sessionClass,
             desktopEntry: desktopEntry)
@@ -68,6 +78,7 @@ public actor AudioSession {
             end()
             throw SessionError(failure)
         }
+        OwnSessions.all.add(self)
     }
 
     isolated deinit { end() }
@@ -88,9 +99,11 @@ public actor AudioSession {
     /// interruptions. After one, activate the session again, because it never becomes active automatically.
     /// - Throws: the reason why the session cannot be active, such as `InsufficientPriority` during a call.
     public func setActive(_ active: Bool, options: SetActiveOptions = []) async throws(SessionError) {
+        isActivatedByGuest = false
         if active {
             try await ask { $0.activate($1) }
         } else {
+            silenceGuests()
             try await ask { $0.deactivate(notifyOthers: options.contains(.notifyOthersOnDeactivation), $1) }
         }
     }
@@ -129,10 +142,45 @@ public actor AudioSession {
 
     /// Closes the session and ends every sequence; later calls throw. Releasing the object does the same.
     public func close() async {
+        OwnSessions.all.forgetShared(self)
         if let client {
             await withCheckedContinuation { continuation in client.close { _ in continuation.resume() } }
         }
         end()
+    }
+
+    // MARK: Players and recorders of this program
+
+    /// Makes sure that the session is active, for a player or a recorder that is about to sound.
+    /// - Throws: the reason why the session cannot be active.
+    func admit(_ guest: SessionGuest) async throws(SessionError) {
+        guests[ObjectIdentifier(guest)] = guest
+        guard state != .active else { return }
+        do throws(SessionError) {
+            try await ask { $0.activate($1) }
+        } catch {
+            guests[ObjectIdentifier(guest)] = nil
+            throw error
+        }
+        isActivatedByGuest = true
+        // An interruption may have come before the answer.
+        guard state == .active, guests[ObjectIdentifier(guest)] != nil else {
+            throw SessionError(.insufficientPriority, "the session was interrupted before the sound began")
+        }
+    }
+
+    /// A player or a recorder is silent again, by itself or because the app wants it.
+    func dismiss(_ guest: SessionGuest) {
+        guard guests.removeValue(forKey: ObjectIdentifier(guest)) != nil else { return }
+        guard guests.isEmpty, isActivatedByGuest, state == .active else { return }
+        isActivatedByGuest = false
+        client?.deactivate(notifyOthers: true)
+    }
+
+    private func silenceGuests() {
+        let sounding = guests.values
+        guests = [:]
+        for guest in sounding { guest.silence() }
     }
 
     // MARK: Events
@@ -218,6 +266,8 @@ public actor AudioSession {
         case .servicesLost, .daemonLost: servicesBroadcast.send(.lost)
         case .servicesReset: servicesBroadcast.send(.reset)
         case .session(.interruptionBegan(let reason, _, let name, _)):
+            isActivatedByGuest = false
+            silenceGuests()
             interruptionBroadcast.send(.began(reason: reason, by: name))
         case .session(.interruptionEnded(let shouldResume, _, _)):
             interruptionBroadcast.send(.ended(options: shouldResume ? .shouldResume : []))
@@ -245,6 +295,7 @@ public actor AudioSession {
     }
 
     private func end() {
+        silenceGuests()
         client = nil
         connection?.close()
         connection = nil

@@ -19,6 +19,9 @@ extension AudioSessionClient {
         public var notifiesOnExit: Bool
         /// Whether the program ducks its own sound at `duckingChanged`; otherwise the daemon ducks its streams.
         public var lowersItself: Bool
+        /// Whether the session is that of the program that started this one, which asks the daemon itself: nothing is
+        /// registered here, and every request to sound is granted at once.
+        package var isHosted = false
 
         public init(
             name: String, category: Category? = nil, mode: Mode = .default, options: Options = [],

@@ -79,11 +79,12 @@ public final class AudioSessionClient {
         self.connection = connection
         self.onEvent = onEvent
         subscriptions = [
-            connection.watchOwner(of: BusName.service) { [unowned self] owner in ownerChanged(owner) },
             connection.subscribe(
                 path: ObjectPath.root, interface: BusName.manager, member: nil, sender: BusName.service
-            ) { [unowned self] message in managerSaid(message) },
+            ) { [unowned self] message in managerSaid(message) }
         ]
+        if description.isHosted { return }
+        subscriptions.append(connection.watchOwner(of: BusName.service) { [unowned self] in ownerChanged($0) })
         register()
     }
 
@@ -99,6 +100,10 @@ public final class AudioSessionClient {
 
     /// Activates the session. Fails with the daemon's refusal, or the bus's error if there is no daemon.
     public func activate(_ reply: @escaping Reply) {
+        if description.isHosted {
+            settle(.active)
+            return reply(.success(()))
+        }
         ask({ $0.activate($1) }) { [weak self] result in
             if case .success = result {
                 self?.noteDeactivation(nil)
@@ -113,6 +118,7 @@ public final class AudioSessionClient {
     /// daemon that has the session deactivates it.
     public func deactivate(notifyOthers: Bool, _ reply: @escaping Reply = { _ in }) {
         wasActive = false
+        if description.isHosted { settle(.inactive) }
         guard proxy != nil else { return reply(.success(())) }
         ask({ $0.deactivate(notifyOthers: notifyOthers, $1) }) { [weak self] result in
             switch result {
@@ -422,6 +428,7 @@ public final class AudioSessionClient {
     /// Calls it now, or when the daemon has answered; fails if the daemon refuses the session.
     private func withProxy(_ fail: @escaping Reply, _ body: @escaping (SessionProxy) -> Void) {
         if let proxy { return body(proxy) }
+        if description.isHosted { return fail(.failure(.failed("the session belongs to another program"))) }
         waiting.append { [weak self] result in
             switch result {
             case .failure(let failure): fail(.failure(failure))

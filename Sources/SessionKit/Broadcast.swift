@@ -32,6 +32,21 @@ final class Broadcast<Element: Sendable>: Sendable {
         return stream
     }
 
+    /// The values for which `transform` returns one.
+    func stream<Other: Sendable>(_ transform: @escaping @Sendable (Element) -> Other?) -> AsyncStream<Other> {
+        let (result, continuation) = AsyncStream.makeStream(
+            of: Other.self, bufferingPolicy: .bufferingNewest(Self.limit))
+        let values = stream()
+        let task = Task {
+            for await value in values {
+                if let other = transform(value) { continuation.yield(other) }
+            }
+            continuation.finish()
+        }
+        continuation.onTermination = { _ in task.cancel() }
+        return result
+    }
+
     func send(_ element: Element) {
         // Not under the lock: a listener that ends takes the lock itself.
         for listener in listeners.withLock({ Array($0.byNumber.values) }) { listener.yield(element) }

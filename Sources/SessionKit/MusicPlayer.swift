@@ -105,17 +105,13 @@ public actor MusicPlayer {
         switch kind {
         case .system: source = .shared(uri: "")
         case .application:
-            let name = name ?? Self.programName
+            let name = name ?? OwnProcess.programName
             source = .own(arguments: ["--name", name, "--category", category.rawValue], environment: environment)
         }
         client = PluginClient(.player, on: bus, source)
     }
 
     deinit { broadcast.finish() }
-
-    private static var programName: String {
-        CommandLine.arguments.first?.split(separator: "/").last.map(String.init) ?? "Music"
-    }
 
     /// Ends an application player. It can be used again, with an empty queue. The system player plays on.
     public func close() async { if kind == .application { await client.close() } }

@@ -43,6 +43,18 @@ final class OwnProcess {
         if watch == nil { ended() }
     }
 
+    /// The name of this program, for display.
+    static var programName: String {
+        CommandLine.arguments.first?.split(separator: "/").last.map(String.init) ?? "Music"
+    }
+
+    /// The folder from which relative paths start.
+    static var workingFolder: String {
+        guard let path = getcwd(nil, 0) else { return "" }
+        defer { free(path) }
+        return String(cString: path)
+    }
+
     /// The path of a program: in the folder of this program, or in PATH.
     static func find(_ name: String, _ path: String?) -> String? {
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))

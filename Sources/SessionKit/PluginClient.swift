@@ -23,6 +23,8 @@ actor PluginClient {
         case lost
     }
 
+    /// The argument for a plugin that sounds in the session of this program.
+    static let hosted = "--hosted"
     /// The time limit for an answer of the plugin, in seconds.
     static let patience = 60.0
     /// The time between two tries to find a plugin that has ended, in seconds, and the number of tries.
@@ -179,8 +181,9 @@ actor PluginClient {
         }
         let process = try OwnProcess(kind.program, arguments, environment)
         self.process = process
+        let name = arguments.contains(Self.hosted) ? kind.hostedName(onSystemBus: bus.isSystem) : kind.busName
         do throws(SessionError) {
-            return try await process.owner(below: kind.busName, on: connection)
+            return try await process.owner(below: name, on: connection)
         } catch {
             process.end()
             throw error

@@ -1,0 +1,26 @@
+@_exported public import SessionKit
+
+// The names of AVFoundation and MediaPlayer, for apps that come from iOS: `import AVNames` instead of those two.
+
+public typealias AVAudioSession = AudioSession
+public typealias AVAudioPlayer = AudioPlayer
+public typealias AVAudioRecorder = AudioRecorder
+public typealias MPNowPlayingInfoCenter = NowPlayingInfoCenter
+public typealias MPRemoteCommand = RemoteCommand
+public typealias MPRemoteCommandCenter = RemoteCommandCenter
+public typealias MPRemoteCommandEvent = RemoteCommandEvent
+public typealias MPRemoteCommandHandlerStatus = RemoteCommandHandlerStatus
+public typealias MPMediaItem = MediaItem
+public typealias MPMediaItemCollection = MediaItemCollection
+public typealias MPMediaLibrary = MediaLibrary
+public typealias MPMediaPlaylist = MediaPlaylist
+public typealias MPMediaQuery = MediaQuery
+public typealias MPMusicPlayerController = MusicPlayer
+
+/// MPMediaItemPropertyTitle and so on, and MPNowPlayingInfoPropertyPlaybackRate: keys of the now-playing info.
+public let MPMediaItemPropertyTitle = NowPlayingInfo.title
+public let MPMediaItemPropertyArtist = NowPlayingInfo.artist
+public let MPMediaItemPropertyAlbumTitle = NowPlayingInfo.albumTitle
+public let MPMediaItemPropertyPlaybackDuration = NowPlayingInfo.playbackDuration
+public let MPNowPlayingInfoPropertyElapsedPlaybackTime = NowPlayingInfo.elapsedPlaybackTime
+public let MPNowPlayingInfoPropertyPlaybackRate = NowPlayingInfo.playbackRate

@@ -1,0 +1,103 @@
+import DBus
+import EventLoop
+import PluginAPI
+import SessionBus
+
+/// A plugin that plays or records for this program alone, in this program's session. Its process starts at the first
+/// request, and again after it has crashed.
+actor HostedPlugin {
+    nonisolated var unownedExecutor: UnownedSerialExecutor { LoopExecutor.shared.asUnownedSerialExecutor() }
+
+    private let kind: PluginKind
+    private let given: AudioSession?
+    private let environment: [String: String]
+    private var session: AudioSession?
+    private var client: PluginClient?
+    private var guest: SessionGuest?
+    /// The session was asked, and the answer or the sound is awaited.
+    private var isStarting = false
+    private var tell: (@Sendable (PluginClient.News) -> Void)?
+    private var silenced: (@Sendable () -> Void)?
+
+    /// - Parameter session: nil: that of ``AudioSession/sharedInstance(bus:)`` when it is first needed.
+    init(_ kind: PluginKind, in session: AudioSession?, environment: [String: String]) {
+        (self.kind, given, self.environment) = (kind, session, environment)
+    }
+
+    /// Reports the events of the plugin, on the thread of the loop. `silenced`: the session was interrupted or
+    /// deactivated, and the plugin is being paused.
+    func follow(
+        _ tell: @escaping @Sendable (PluginClient.News) -> Void, silenced: @escaping @Sendable () -> Void
+    ) { (self.tell, self.silenced) = (tell, silenced) }
+
+    private func find() async throws(SessionError) -> (client: PluginClient, session: AudioSession) {
+        if let client, let session { return (client, session) }
+        let session: AudioSession
+        if let given { session = given } else { session = try await OwnSessions.all.shared(on: .session) }
+        // Another request may have been faster.
+        if let client, let known = self.session { return (client, known) }
+        let client = PluginClient(
+            kind, on: session.bus,
+            .own(arguments: [PluginClient.hosted, "--name", session.name], environment: environment))
+        (self.session, self.client) = (session, client)
+        guest = SessionGuest { [weak self] in self?.assumeIsolated { $0.silence() } }
+        await client.follow { [weak self] news in self?.assumeIsolated { $0.heard(news) } }
+        return (client, session)
+    }
+
+    private func heard(_ news: PluginClient.News) {
+        switch news {
+        case .lost: fellSilent()
+        case .changed(_, let properties):
+            let sounding: Set = ["playing", "recording"]
+            if let state = properties["State"]?.stringValue, !sounding.contains(state), !isStarting { fellSilent() }
+        case .signal, .found: break
+        }
+        tell?(news)
+    }
+
+    private func silence() {
+        silenced?()
+        if let client { Task { try? await client.ask("Pause") } }
+    }
+
+    private func fellSilent() {
+        if let guest, let session { session.assumeIsolated { $0.dismiss(guest) } }
+    }
+
+    // MARK: Requests
+
+    @discardableResult
+    func ask(_ member: String, _ arguments: [Value] = []) async throws(SessionError) -> [Value] {
+        try await find().client.ask(member, arguments)
+    }
+
+    func set(_ property: String, _ value: Value) async throws(SessionError) {
+        try await find().client.set(property, value)
+    }
+
+    func properties() async throws(SessionError) -> [String: Value] { try await find().client.properties() }
+
+    /// Activates the session, then makes the request that lets it sound.
+    /// - Throws: the reason why the session may not be active, or why the plugin cannot sound.
+    func sound(_ member: String, _ arguments: [Value] = []) async throws(SessionError) {
+        let (client, session) = try await find()
+        guard let guest else { return }
+        isStarting = true
+        defer { isStarting = false }
+        do throws(SessionError) {
+            try await session.admit(guest)
+            try await client.ask(member, arguments)
+        } catch {
+            await session.dismiss(guest)
+            throw error
+        }
+    }
+
+    /// Makes a request after which it is silent. Without a process, it is silent already.
+    func fallSilent(_ member: String) async {
+        guard let client else { return }
+        _ = try? await client.ask(member)
+        fellSilent()
+    }
+}
