@@ -26,8 +26,10 @@ struct JobsCommand: ParsableCommand {
                 Table.Cell(job.label.escaped), Table.Cell(job.state.escaped, Self.style(job.state)),
                 Table.Cell(Self.share(job)), Table.Cell(Self.left(job)),
                 Table.Cell(job["Kind"]?.stringValue?.escaped ?? ""),
-                Table.Cell(job.name.escaped + (message.isEmpty ? "" : ": \(message)"), .strong),
+                Table.Cell(job.name.escaped, .strong),
             ])
+            // It has the whole width, below its job.
+            if !message.isEmpty { table.add([Table.Cell("  → \(message)", job.state == "failed" ? .bad : .dim)]) }
         }
         Output.write(table)
     }
@@ -71,5 +73,6 @@ struct CancelCommand: ParsableCommand {
         } catch {
             throw service.complaint(error)
         }
+        Output.line("\(job.label.escaped) is cancelled: \(job.name.escaped)")
     }
 }
