@@ -117,3 +117,28 @@ extension Wording {
 
     private static func chosen(_ uid: String) -> String { uid.isEmpty ? "the route's own" : uid.escaped }
 }
+
+extension PastDecision {
+    /// Whether it changed something for somebody: a session's state, what is heard, or a setting of the user. A session that
+    /// was only created or closed, and a hint, changed nothing.
+    var changesSomething: Bool {
+        guard error == nil, requests.isEmpty else { return true }
+        switch event {
+        case "set-silent-mode", "set-screen-locked", "services-lost", "services-reset", "settings-changed",
+            "microphone-muted":
+            return true
+        case _: break
+        }
+        return effects.contains { fields in
+            switch fields["effect"]?.stringValue {
+            case "created", "closed", "silence-secondary-audio-hint": false
+            case "route-changed":
+                // New settings of the same ports change nothing that is heard.
+                fields["previous"]?.route.map(Self.uids) != fields["current"]?.route.map(Self.uids)
+            case _: true
+            }
+        }
+    }
+
+    private static func uids(_ route: Route) -> [[String]] { [route.outputs.map(\.uid), route.inputs.map(\.uid)] }
+}

@@ -51,7 +51,9 @@ struct HeardSignal {
         case ("InterfacesAdded", 2):
             guard let session = addedSession else { return [] }
             return [
-                Line(subject: session.name.escaped, text: "created: \(Wording.kind(session)), pid \(session.processID)")
+                Line(
+                    subject: session.name.escaped,
+                    text: "created: \(Wording.exactKind(session)), pid \(session.processID)")
             ]
         case ("InterfacesRemoved", 2):
             return [Line(subject: names[arguments[0].objectPathValue ?? ""], text: "closed", style: .dim)]

@@ -15,6 +15,8 @@ struct HistoryCommand: ParsableCommand {
     var all = false
     @Flag(help: "Print the history, as far back as it can be repeated, as a scenario for 'sessionctl simulate'.")
     var export = false
+    @Flag(help: "Show also decisions that changed nothing for anybody.")
+    var verbose = false
     @OptionGroup var output: OutputOptions
     @OptionGroup var bus: BusOptions
 
@@ -28,13 +30,16 @@ struct HistoryCommand: ParsableCommand {
         }
     }
 
-    /// Oldest first. One answer of the service is a page; more pages are read until there are enough.
-    private func decisions(_ service: Service) throws -> [Value] {
+    private static let page = 64
+
+    /// Oldest first. One answer of the service is a page; more pages are read until there are enough of those that count.
+    private func decisions(_ service: Service, where counts: (Value) -> Bool) throws -> [Value] {
         var wanted = all ? Int.max : Int(max)
         var end = before
         var pages: [[Value]] = []
         while wanted > 0 {
-            let size = Value.uint32(UInt32(clamping: wanted))
+            // Decisions that do not count are read, too: a page is not smaller than this.
+            let size = Value.uint32(UInt32(clamping: Swift.max(wanted, Self.page)))
             let page: [Value]
             if let end {
                 page = try service.ask("HistoryBefore", [.uint64(end), size]).first?.arrayValue ?? []
@@ -42,8 +47,10 @@ struct HistoryCommand: ParsableCommand {
                 page = try service.ask("History", [size]).first?.arrayValue ?? []
             }
             guard let first = page.first.flatMap(PastDecision.init) else { break }
-            pages.append(page)
-            wanted -= page.count
+            let chosen = page.filter(counts)
+            // A page may have more of them than are still wanted.
+            pages.append(Array(chosen.suffix(wanted)))
+            wanted -= chosen.count
             end = first.sequence
         }
         return pages.reversed().flatMap(\.self)
@@ -55,24 +62,36 @@ struct HistoryCommand: ParsableCommand {
             return Output.write(try service.ask("ExportHistory").first?.stringValue ?? "")
         }
         if output.json {
-            return Output.line(JSON.object(.history, [("History", .array(of: "a{sv}", try decisions(service)))]))
+            return Output.line(
+                JSON.object(.history, [("History", .array(of: "a{sv}", try decisions(service) { _ in true }))]))
         }
         let snapshot = try service.wait { Snapshot.read(service, isExplained: false, $0) }
-        let decisions = try decisions(service).compactMap(PastDecision.init)
+        var isAnyHidden = false
+        let decisions = try decisions(service) { value in
+            let isShown = verbose || PastDecision(value)?.changesSomething ?? false
+            if !isShown { isAnyHidden = true }
+            return isShown
+        }
+        .compactMap(PastDecision.init)
         var names = Names(snapshot)
         for decision in decisions where !decision.name.isEmpty && names.known(decision.session) == nil {
             names.learn(decision.session, decision.name)
         }
         var table = Table()
         if decisions.isEmpty, all || max > 0 {
-            table.add([Table.Cell(before == nil ? "Nothing has happened yet." : "Nothing before that is known.", .dim)])
+            let text =
+                isAnyHidden
+                ? "Nothing has changed for anybody; --verbose shows all decisions."
+                : before == nil ? "Nothing has happened yet." : "Nothing before that is known."
+            table.add([Table.Cell(text, .dim)])
         }
         for decision in decisions {
             let consequences = Wording.consequences(decision, names)
             let isAboutSession = decision.session != ObjectPath.none
             table.add([
                 Table.Cell("#\(decision.sequence)", .dim),
-                Table.Cell(Wording.age(decision.time, snapshot.time) + " ago", .dim),
+                // The column is as wide for ages in seconds as for tenths of them.
+                Table.Cell((Wording.age(decision.time, snapshot.time) + " ago").padded(to: 9), .dim),
                 Table.Cell(isAboutSession ? names[decision.session] : "", .strong),
                 Table.Cell(
                     Wording.event(decision)

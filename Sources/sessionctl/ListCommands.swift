@@ -26,7 +26,7 @@ struct ListCommand: ParsableCommand {
             table.add([
                 Table.Cell(String(session.number)), Table.Cell(session["State"]?.stringValue?.escaped ?? ""),
                 Table.Cell(String(session.processID)), Table.Cell(session.name.escaped, .strong),
-                Table.Cell(Wording.kind(session)),
+                Table.Cell(Wording.exactKind(session)),
             ])
         }
         Output.write(table)

@@ -8,14 +8,16 @@ import SessionBus
 /// `sessionctl monitor`.
 struct MonitorCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "monitor", abstract: "Print each event when it happens, one line each, until ctrl-C.")
+        commandName: "monitor", abstract: "Print what happens when it happens, until ctrl-C.")
 
+    @Flag(help: "Print every event, one line each, in the exact words.")
+    var verbose = false
     @OptionGroup var output: OutputOptions
     @OptionGroup var bus: BusOptions
 
     func run() throws {
         let service = try Service(bus)
-        let monitor = EventMonitor(service, isJSON: output.json)
+        let monitor = EventMonitor(service, isJSON: output.json, isVerbose: verbose)
         // Read after subscribing, so that no event is missed.
         try monitor.start()
         let signals = [SIGINT, SIGTERM, SIGHUP].map { number in
@@ -31,14 +33,17 @@ struct MonitorCommand: ParsableCommand {
 final class EventMonitor {
     private let service: Service
     private let isJSON: Bool
+    private let isVerbose: Bool
+    private var story = MonitorStory()
     private var names = Names()
     private var subscriptions: [Subscription] = []
     /// Signals that wait until the names are known.
     private var early: [Message]? = []
 
-    init(_ service: Service, isJSON: Bool) {
+    init(_ service: Service, isJSON: Bool, isVerbose: Bool) {
         self.service = service
         self.isJSON = isJSON
+        self.isVerbose = isVerbose
         subscriptions = [
             service.connection.subscribe(sender: BusName.service) { [unowned self] message in heard(message) },
             service.watchOwner { [unowned self] owner in ownerChanged(owner) },
@@ -53,6 +58,7 @@ final class EventMonitor {
         let sessions: [Value] = try service.wait { service.call("ListSessions", [], $0) }
         for session in (sessions.first?.arrayValue ?? []).compactMap(SessionInfo.init) {
             names.learn(session.path, session.name)
+            story.learn(session)
         }
         let waiting = early ?? []
         early = nil
@@ -70,7 +76,11 @@ final class EventMonitor {
         let signal = HeardSignal(path: path, interface: interface, member: member, arguments: arguments)
         if member == "InterfacesAdded", let added = signal.addedSession { names.learn(added.path, added.name) }
         if isJSON { return writeJSON(signal) }
-        for line in signal.lines(names) { writeLine(line.subject, line.text, line.style) }
+        guard !isVerbose else {
+            for line in signal.lines(names) { writeLine(line.subject, line.text, line.style) }
+            return
+        }
+        for line in story.lines(signal, names, at: MonotonicClock.now()) { writeSentence(line.text, line.style) }
     }
 
     private func ownerChanged(_ owner: String) {
@@ -82,12 +92,15 @@ final class EventMonitor {
                     ("arguments", .properties([("name", .string(BusName.service)), ("new_owner", .string(owner))])),
                 ])
         }
-        if owner.isEmpty {
+        let isGone = owner.isEmpty
+        if isGone {
             names = Names()
-            writeLine("sessiond", "stopped", .bad)
-        } else {
-            writeLine("sessiond", "is running", .good)
+            story.forgetAll()
         }
+        guard isVerbose else {
+            return writeSentence(isGone ? "sessiond stopped" : "sessiond is running", isGone ? .bad : .good)
+        }
+        writeLine("sessiond", isGone ? "stopped" : "is running", isGone ? .bad : .good)
     }
 
     private func writeJSON(_ signal: HeardSignal) {
@@ -119,6 +132,11 @@ final class EventMonitor {
         Output.line(
             terminal.styled(Self.time, .dim) + "  " + terminal.styled(name, .strong) + "  "
                 + terminal.styled(text, style))
+    }
+
+    private func writeSentence(_ text: String, _ style: Style) {
+        let terminal = Terminal.standard
+        Output.line(terminal.styled(Self.time, .dim) + "  " + terminal.styled(text, style))
     }
 
     /// The time of day, to the millisecond.

@@ -21,7 +21,7 @@ struct SessionInfo {
     var number: UInt64 { ObjectPath.sessionID(path)?.number ?? 0 }
     var name: String { string("Name") }
     /// The name of its program: a guessed call has a suffix.
-    fileprivate var programName: String {
+    var programName: String {
         name.hasSuffix(SessionInfo.callSuffix) ? String(name.dropLast(SessionInfo.callSuffix.count)) : name
     }
     private static let callSuffix = " (call)"

@@ -6,20 +6,36 @@ import Processes
 @main
 struct Sessionctl: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "sessionctl", abstract: "Inspect and control the audio session service.", version: version,
-        subcommands: [
-            StatusCommand.self, ListCommand.self, ShowCommand.self, ExplainCommand.self, HistoryCommand.self,
-            MonitorCommand.self, RunCommand.self, PlayCommand.self, RecordCommand.self, EffectCommand.self,
-            RouteCommand.self, SilentCommand.self, InspectCommand.self, ThumbnailCommand.self, ExportCommand.self,
-            UploadCommand.self, LibraryCommand.self, PluginsCommand.self, JobsCommand.self, CancelCommand.self,
-            DoctorCommand.self,
-            SimulateCommand.self,
-        ])
+        commandName: "sessionctl", abstract: "Inspect and control the audio session service.",
+        discussion: "Without a subcommand, it shows the status.", version: version,
+        groupedSubcommands: [
+            CommandGroup(
+                name: "See what plays, and why",
+                subcommands: [
+                    StatusCommand.self, ExplainCommand.self, HistoryCommand.self, MonitorCommand.self,
+                    ListCommand.self, ShowCommand.self,
+                ]),
+            CommandGroup(
+                name: "Play, record and run",
+                subcommands: [PlayCommand.self, RecordCommand.self, EffectCommand.self, RunCommand.self]),
+            CommandGroup(name: "Change what is heard", subcommands: [RouteCommand.self, SilentCommand.self]),
+            CommandGroup(
+                name: "Films, music and files",
+                subcommands: [
+                    InspectCommand.self, ThumbnailCommand.self, ExportCommand.self, UploadCommand.self,
+                    LibraryCommand.self, JobsCommand.self, CancelCommand.self,
+                ]),
+            CommandGroup(
+                name: "When something is wrong",
+                subcommands: [DoctorCommand.self, PluginsCommand.self, SimulateCommand.self]),
+        ], defaultSubcommand: StatusCommand.self)
 
     static func main() {
         FailedWrites.ignoreSignals()
         do {
-            var command = try parseAsRoot(FileArgument.all)
+            let arguments = FileArgument.all
+            if let unknown = CommandNames.unknown(in: arguments, of: Sessionctl.self) { throw unknown }
+            var command = try parseAsRoot(arguments)
             try command.run()
         } catch let complaint as Complaint {
             Output.complain(complaint.message)
@@ -36,7 +52,7 @@ struct Sessionctl: ParsableCommand {
         var message = fullMessage(for: error)
         guard !code.isSuccess else {
             // Completions for a shell may have any character.
-            if !message.isEmpty { Output.write(message + "\n") }
+            if !message.isEmpty { Output.write(withoutRepetition(message) + "\n") }
             Glibc.exit(code.rawValue)
         }
         for argument in CommandLine.arguments.dropFirst() where argument != argument.escaped {
@@ -45,5 +61,10 @@ struct Sessionctl: ParsableCommand {
         }
         if !message.isEmpty { Output.note(message) }
         Glibc.exit(code.rawValue)
+    }
+
+    /// The help with the titles of groups as they are named: the parser appends a word to each.
+    private static func withoutRepetition(_ help: String) -> String {
+        help.split(separator: " SUBCOMMANDS:\n", omittingEmptySubsequences: false).joined(separator: ":\n")
     }
 }

@@ -23,14 +23,14 @@ struct StatusView {
         let top = header.lines(on: terminal, width: width)
         let below = [strangers, plugins].compactMap { $0 }.map { $0.lines(on: terminal, width: width) }
         let bottom = Array(below.joined(separator: [""]))
-        var shown = sorted
+        var shown = SessionTree(snapshot.sessions).rows
         while true {
-            let middle = table(shown).lines(on: terminal, width: width)
+            let middle = table(shown, width).lines(on: terminal, width: width)
             let all = top + [""] + middle + (bottom.isEmpty ? [] : [""] + bottom)
-            guard let rows, all.count > rows, shown.last?.state == .inactive else { return all }
+            guard let rows, all.count > rows, shown.last?.session.state == .inactive else { return all }
             // Leaves out at least two sessions, because one line tells how many are left out.
             let spare = max(2, all.count - rows + 1)
-            let idle = shown.lazy.filter { $0.state == .inactive }.count
+            let idle = shown.reversed().prefix { $0.session.state == .inactive && $0.branch.isEmpty }.count
             guard idle >= 2 else { return all }
             shown.removeLast(min(spare, idle))
         }
@@ -53,20 +53,15 @@ struct StatusView {
             table.add([title("Output"), Table.Cell(Wording.ports(route.outputs) + lastChange(route, \.outputs))])
             table.add([title("Input"), Table.Cell(Wording.ports(route.inputs) + lastChange(route, \.inputs))])
         }
+        // Below, only what differs from the usual.
         let path = snapshot["NowPlaying"]?.objectPathValue ?? ObjectPath.none
-        table.add([
-            title("Now playing"),
-            path == ObjectPath.none ? Table.Cell("nothing", .dim) : Table.Cell(names[path], .strong),
-        ])
-        let isSilent = snapshot["SilentMode"]?.boolValue ?? false
-        let isLocked = snapshot["ScreenLocked"]?.boolValue ?? false
-        table.add([
-            title("Silent switch"),
-            Table.Cell(isSilent ? "on" : "off", isSilent ? .warning : .plain),
-        ])
-        table.add([
-            title("Screen"), Table.Cell(isLocked ? "locked" : "unlocked", isLocked ? .warning : .plain),
-        ])
+        if path != ObjectPath.none { table.add([title("Now playing"), Table.Cell(names[path], .strong)]) }
+        if snapshot["SilentMode"]?.boolValue ?? false {
+            table.add([title("Silent switch"), Table.Cell("on", .warning)])
+        }
+        if snapshot["ScreenLocked"]?.boolValue ?? false {
+            table.add([title("Screen"), Table.Cell("locked", .warning)])
+        }
         for (index, neighbour) in (snapshot["Neighbours"]?.arrayValue ?? []).enumerated() {
             let fields = neighbour.asProperties ?? [:]
             func text(_ key: String) -> String { fields[key]?.stringValue?.escaped ?? "" }
@@ -114,8 +109,12 @@ struct StatusView {
         return table
     }
 
+    /// The plugins that run, or that cannot; `sessionctl plugins` lists the others.
     private var plugins: Table? {
-        guard let plugins = snapshot.plugins, !plugins.isEmpty else { return nil }
+        let plugins = (snapshot.plugins ?? []).filter {
+            $0.asProperties?["state"]?.stringValue.map { $0 != "stopped" } ?? false
+        }
+        guard !plugins.isEmpty else { return nil }
         var table = Table()
         for (index, plugin) in plugins.enumerated() {
             let fields = plugin.asProperties ?? [:]
@@ -131,41 +130,38 @@ struct StatusView {
 
     // MARK: Sessions
 
-    /// Active sessions, then interrupted ones, then the others; the newest of each first.
-    private var sorted: [SessionInfo] {
-        func rank(_ session: SessionInfo) -> Int {
-            switch session.state {
-            case .active: 0
-            case .interrupted: 1
-            case .inactive, nil: 2
-            }
-        }
-        return snapshot.sessions.sorted {
-            (rank($0), $1.since, $1.number) < (rank($1), $0.since, $0.number)
-        }
-    }
-
-    private func table(_ sessions: [SessionInfo]) -> Table {
+    private func table(_ rows: [SessionTree.Row], _ width: Int?) -> Table {
         var table = Table()
         guard !snapshot.sessions.isEmpty else {
             table.add([Table.Cell("No sessions.", .dim)])
             return table
         }
-        table.addHeader(["STATE", "SESSION", "KIND", "SINCE", "WHY"])
-        for session in sessions {
+        // A very narrow terminal has no room for the ages.
+        let hasAges = width.map { $0 >= Self.leastForAges } ?? true
+        table.addHeader(["STATE", "SESSION", "KIND"] + (hasAges ? ["SINCE"] : []) + ["WHY"])
+        // The state, the kind and the age are never cut; a name only to what distinguishes it from others.
+        table.whole = hasAges ? [0, 2, 3] : [0, 2]
+        table.kept = [1: 20]
+        table.below = 4
+        for row in rows {
+            let session = row.session
             let isIdle = session.state == .inactive
-            table.add([
-                Table.Cell(session["State"]?.stringValue?.escaped ?? "", stateStyle(session)),
-                Table.Cell(session.name.escaped, isIdle ? .dim : .strong),
-                Table.Cell(Wording.kind(session), isIdle ? .dim : .plain),
-                Table.Cell(session.since == 0 ? "" : age(session.since), isIdle ? .dim : .plain),
-                Table.Cell(remarks(on: session).joined(separator: "; "), isIdle ? .dim : .plain),
-            ])
+            table.add(
+                [
+                    Table.Cell(session["State"]?.stringValue?.escaped ?? "", stateStyle(session)),
+                    Table.Cell(row.branch + session.name.escaped, isIdle ? .dim : .strong),
+                    Table.Cell(Wording.kind(session), isIdle ? .dim : .plain),
+                ]
+                    + (hasAges
+                        ? [Table.Cell(session.since == 0 ? "" : age(session.since), isIdle ? .dim : .plain)] : [])
+                    + [Table.Cell(remarks(on: session).joined(separator: "; "), isIdle ? .dim : .plain)])
         }
-        let hidden = snapshot.sessions.count - sessions.count
+        let hidden = snapshot.sessions.count - rows.count
         if hidden > 0 { table.add([Table.Cell("and \(hidden) more that are inactive: sessionctl list", .dim)]) }
         return table
     }
+
+    private static let leastForAges = 60
 
     private func stateStyle(_ session: SessionInfo) -> Style {
         switch session.state {

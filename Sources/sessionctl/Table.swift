@@ -12,7 +12,15 @@ struct Table {
 
     /// The number of spaces before each line.
     var indent = 0
+    /// Columns that are never cut.
+    var whole: Set<Int> = []
+    /// Columns that are cut only to this width, if the last one can be moved below.
+    var kept: [Int: Int] = [:]
+    /// If there is no room for the last column beside the others, it is moved below them, this number of spaces from the
+    /// left.
+    var below: Int?
     private var rows: [[Cell]] = []
+    private var hasHeading = false
 
     private static let gap = 2
     /// The minimal width of the last column, as long as other columns can be made narrower.
@@ -29,13 +37,24 @@ struct Table {
     /// Texts of clients and servers must be ``Swift/String/escaped``.
     mutating func add(_ cells: [Cell]) { rows.append(cells) }
 
-    mutating func addHeader(_ titles: [String]) { add(titles.map { Cell($0, .dim) }) }
+    /// The first row: the titles of the columns.
+    mutating func addHeader(_ titles: [String]) {
+        hasHeading = true
+        add(titles.map { Cell($0, .dim) })
+    }
 
     func lines(on terminal: Terminal, width: Int?) -> [String] {
         var widths = naturalWidths
-        var last = Int.max
-        if let width {
-            last = shrink(&widths, to: width - indent)
+        guard let width else { return rows.flatMap { lines(of: $0, widths, Int.max, terminal) } }
+        let last = shrink(&widths, to: width - indent)
+        if let below, last < wanted {
+            widths = naturalWidths
+            narrow(&widths, to: width - indent, Self.leastMinimum)
+            return rows.enumerated().flatMap { number, row in
+                let isHeading = hasHeading && number == 0
+                return stackedLines(
+                    of: isHeading ? row.dropLast() + [Cell("")] : row, widths, width - indent - below, terminal)
+            }
         }
         return rows.flatMap { lines(of: $0, widths, last, terminal) }
     }
@@ -48,21 +67,51 @@ struct Table {
         }
     }
 
+    /// The width that the last column wants.
+    private var wanted: Int { min(Self.lastMinimum, rows.map { $0.last?.text.columns ?? 0 }.max() ?? 0) }
+
     /// Narrows the widest columns until the last one has enough room. Returns its width.
     private func shrink(_ widths: inout [Int], to available: Int) -> Int {
         func room() -> Int { available - widths.reduce(0) { $0 + $1 + Self.gap } }
-        let wanted = min(Self.lastMinimum, rows.map { $0.last?.text.columns ?? 0 }.max() ?? 0)
-        while room() < wanted, let widest = widths.indices.max(by: { widths[$0] < widths[$1] }),
-            widths[widest] > Self.minimum
-        {
-            widths[widest] -= 1
-        }
-        while room() < min(wanted, Self.minimum), let widest = widths.indices.max(by: { widths[$0] < widths[$1] }),
-            widths[widest] > Self.leastMinimum
-        {
-            widths[widest] -= 1
+        while room() < wanted, let widest = widest(widths, Self.minimum) { widths[widest] -= 1 }
+        if below == nil {
+            while room() < min(wanted, Self.minimum), let widest = widest(widths, Self.leastMinimum) {
+                widths[widest] -= 1
+            }
         }
         return max(Self.leastMinimum, room())
+    }
+
+    /// Narrows the widest columns until all but the last one have room.
+    private func narrow(_ widths: inout [Int], to available: Int, _ minimum: Int) {
+        while widths.reduce(0, { $0 + $1 + Self.gap }) - Self.gap > available {
+            let free = widths.indices.filter { widths[$0] > minimum }
+            // Without another choice, a whole column is cut, too.
+            let loose = free.filter { !whole.contains($0) }
+            guard let widest = (loose.isEmpty ? free : loose).max(by: { widths[$0] < widths[$1] }) else { return }
+            widths[widest] -= 1
+        }
+    }
+
+    private func widest(_ widths: [Int], _ minimum: Int) -> Int? {
+        widths.indices.filter { !whole.contains($0) && widths[$0] > max(minimum, below == nil ? 0 : kept[$0] ?? 0) }
+            .max { widths[$0] < widths[$1] }
+    }
+
+    /// The row, and below it the last cell.
+    private func stackedLines(of row: [Cell], _ widths: [Int], _ room: Int, _ terminal: Terminal) -> [String] {
+        guard row.count > 1, let final = row.last else {
+            return lines(of: row, widths, room, terminal)
+        }
+        var first = row
+        first[first.count - 1] = Cell("")
+        let head = lines(of: first, widths, room, terminal).map(trimmed)
+        guard !final.text.isEmpty else { return head }
+        let margin = String(repeating: " ", count: indent + (below ?? 0))
+        return head
+            + final.text.wrapped(to: max(Self.leastMinimum, room)).map {
+                margin + terminal.styled($0, final.style)
+            }
     }
 
     private func lines(of row: [Cell], _ widths: [Int], _ last: Int, _ terminal: Terminal) -> [String] {
@@ -73,8 +122,10 @@ struct Table {
             line += terminal.styled(text, cell.style)
             line += String(repeating: " ", count: width - text.columns + Self.gap)
         }
-        let wrapped = final.text.wrapped(to: last)
         let margin = indent + widths.prefix(row.count - 1).reduce(0) { $0 + $1 + Self.gap }
+        // A short row has the room of the columns that it lacks, too.
+        let spare = widths.dropFirst(row.count - 1).reduce(0) { $0 + $1 + Self.gap }
+        let wrapped = final.text.wrapped(to: last == .max ? last : last + spare)
         return wrapped.enumerated().map { number, text in
             let start = number == 0 ? line : String(repeating: " ", count: margin)
             let whole = start + terminal.styled(text, final.style)

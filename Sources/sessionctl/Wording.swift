@@ -133,24 +133,6 @@ enum Wording {
         RouteChangeReason(rawValue: number)?.name.split(separator: "-").joined(separator: " ") ?? "reason \(number)"
     }
 
-    /// The kind of a session: class, category, mode, and the options that affect others.
-    static func kind(_ session: SessionInfo) -> String {
-        var words: [String] = []
-        switch session.sessionClass {
-        case .app: break
-        case .alert, .call:
-            words.append((session.sessionClass?.rawValue ?? "") + (session.evidence.isEmpty ? "" : " (guessed)"))
-        case nil: words.append("?")
-        }
-        words.append(session.category.escaped + (session.mode == "default" ? "" : "/" + session.mode.escaped))
-        if session.isDucker {
-            words.append("ducks others")
-        } else if session.options.contains("mix-with-others"), session.category != "ambient" {
-            words.append("mixes")
-        }
-        return words.joined(separator: ", ")
-    }
-
     static let ignored = "played on although it was interrupted; silenced at the sound server"
 
     private static let nothingSuits = "no input or output suits the category"

@@ -46,6 +46,9 @@ struct CallInhibitorTests {
         let mock = try Self.mock(desktop, on: scene)
         let phone = try Phone(on: scene.server)
         #expect(try eventually { try scene.call()?["Name"] == .string("Phone (call)") }, "\(phone.playing.errors)")
+        let status = try Child.run(
+            try builtProduct(named: "sessionctl"), [], environment: SessionctlStage.environment(on: scene.stage.bus))
+        #expect(status.contains("Phone (call)  Call, guessed  "), "\(status)")
         mock.send("add sleep \(Self.webRTC)")
         #expect(mock.line { $0 == "done" } != nil, "\(mock.errors)")
         phone.recording?.kill()

@@ -6,22 +6,25 @@ import Testing
 
 /// The output of `sessionctl monitor` for all events.
 @Suite(.serialized) struct MonitorTests {
-    /// Two monitors of the same daemon: one with the output for users, one with JSON.
+    /// Three monitors of the same daemon: with the sentences for people, with every event, and with JSON.
     private struct Monitors {
+        let short: Child
         let human: Child
         let machine: Child
 
         /// Turns the silent switch until both have printed it, because the test cannot see when a monitor has
         /// subscribed.
         init(_ stage: SessionctlStage) throws {
-            human = try stage.start(["monitor"])
+            short = try stage.start(["monitor"])
+            human = try stage.start(["monitor", "--verbose"])
             machine = try stage.start(["monitor", "--json"])
-            let monitors = (human, machine)
+            let monitors = (human, machine, short)
             guard
                 try eventually({
                     try stage.daemon.manager("SetSilentMode", [.bool(true)])
                     try stage.daemon.manager("SetSilentMode", [.bool(false)])
                     return monitors.0.text.contains("switch off") && monitors.1.text.contains("SilentMode\":false")
+                        && monitors.2.text.contains("switch off")
                 })
             else { throw SupportError("no monitor: \(human.errors) \(machine.errors)") }
         }
@@ -99,16 +102,46 @@ import Testing
         let (human, machine) = monitors.lines(until: ("sessiond  stopped", "\"new_owner\":\"\""))
 
         Self.expectPlain(human)
+        #expect(monitors.short.line { $0.contains("sessiond stopped") } != nil)
+        let short = Array(monitors.short.output.drop { $0.contains("silent switch") })
+        Self.expectPlain(short)
         func masked(_ lines: [String]) -> String {
             GoldenFile.masked(lines.joined(separator: "\n"), of: stage.daemon)
         }
         try GoldenFile(name: "monitor.txt").expect([
-            "$ sessionctl monitor\n" + masked(human), "$ sessionctl monitor --json\n" + masked(machine),
+            "$ sessionctl monitor\n" + masked(short), "$ sessionctl monitor --verbose\n" + masked(human),
+            "$ sessionctl monitor --json\n" + masked(machine),
         ])
-        for child in [monitors.human, monitors.machine] {
+        for child in [monitors.short, monitors.human, monitors.machine] {
             child.signal(SIGINT)
             #expect(child.wait() == .code(130))
         }
+    }
+
+    /// The end of a call arrives as eight signals; a person hears two things.
+    @Test func callEnds_monitorPrintsTwoLines() throws {
+        let stage = try SessionctlStage()
+        let client = try stage.daemon.client()
+        let music = try client.session("mpv")
+        client.activate(music)
+        client.activate(try client.session("Game", category: "ambient"))
+        let phone = try client.beginCall("Chromium")
+        let monitors = try Monitors(stage)
+        client.deactivate(phone, notify: true)
+        client.activate(music)
+        #expect(client.call(phone, "Close") == nil)
+        #expect(monitors.human.line { $0.contains("Chromium") && $0.hasSuffix("closed") } != nil)
+        try stage.daemon.manager("SetScreenLocked", [.bool(true)])
+        #expect(monitors.short.line { $0.hasSuffix("screen locked") } != nil)
+        let told = monitors.short.output.filter { !$0.contains("silent switch") }
+            .map { GoldenFile.masked($0, of: stage.daemon) }
+        // They come from the silent switch, with which the test found out that the monitors listen.
+        func isOfSwitch(_ line: String) -> Bool { line.hasSuffix("muted") }
+        #expect(
+            told.filter { !isOfSwitch($0) } == [
+                "CLOCK  Chromium's call ended after AGE", "CLOCK  mpv plays on", "CLOCK  screen locked",
+            ])
+        #expect(monitors.human.output.filter { !$0.contains("silent switch") }.count >= 8)
     }
 
     /// Sound servers differ in their changes and the order of them. But all changes are printed in words.
@@ -130,6 +163,11 @@ import Testing
         try pulse.restart()
         let (human, machine) = monitors.lines(until: ("connected to", "ServicesReset"))
         Self.expectPlain(human)
+        Self.expectPlain(monitors.short.output)
+        #expect(monitors.short.line { $0.contains("connected to") } != nil, "\(monitors.short.text)")
+        for text in ["connected ←", "unplugged →", "the sound server is disconnected"] {
+            #expect(monitors.short.output.filter { $0.contains(text) }.count == 1, "\(monitors.short.text)")
+        }
         // The JSON output has all of it.
         for name in ["AvailableOutputs", "CurrentRoute", "ServerName", "RouteChanged", "ServicesLost"] {
             #expect(machine.contains { $0.contains("\"\(name)\"") }, "\(name)")

@@ -34,9 +34,10 @@ import Testing
         ["status"], ["list"], ["show", "Phone"], ["explain", "Gr"], ["history"], ["history", "--before", "3"],
         ["route"], ["plugins"], ["doctor"], ["simulate", scenario],
     ]
-    /// Commands without ages and processes before the last column: their text is the same in each run, at any width.
+    /// Commands whose columns are equally wide in each run.
     private static let steady = [
-        ["show", "Phone"], ["explain", "Gr"], ["route"], ["plugins"], ["simulate", scenario],
+        [], ["show", "Phone"], ["explain", "Gr"], ["history"], ["route"], ["plugins"], ["simulate", scenario],
+        ["--help"],
     ]
 
     private func masked(_ text: String) -> String { GoldenFile.masked(text, of: stage.daemon) }
@@ -69,7 +70,7 @@ import Testing
     /// Tests where columns are cut and lines are wrapped.
     @Test func steadyOutput_matchesTheGoldenFile_onNarrowAndWideTerminals() throws {
         var sections: [String] = []
-        for columns: UInt16 in [40, 80, 200] {
+        for columns: UInt16 in [40, 60, 80, 120, 200] {
             for command in Self.steady {
                 let words = masked(command.joined(separator: " "))
                 let text = try shown(command, columns: columns, ["NO_COLOR": "1"]).dropLast()

@@ -14,15 +14,14 @@ import Testing
         client.activate(music)
         client.activate(phone)
         let lines = try stage.run(["status"]).output
-        #expect(lines.contains { $0.hasPrefix("active") && $0.contains("Phone") && $0.contains("call") })
+        #expect(lines.contains { $0.hasPrefix("active") && $0.contains("Phone") && $0.contains("Call") })
         #expect(lines.contains { $0.hasPrefix("interrupted") && $0.contains("interrupted by Phone, waits for it") })
         #expect(lines.contains { $0.contains("no sound server") })
-        // The names are aligned with the heading.
-        let heading = try #require(lines.first { $0.hasPrefix("STATE") })
-        let column = try #require(heading.range(of: "SESSION")).lowerBound.utf16Offset(in: heading)
-        for name in ["Phone", "Music"] {
-            let line = try #require(lines.first { $0.contains(" \(name) ") && !$0.hasPrefix("Now") })
-            #expect(String(line.dropFirst(column)).hasPrefix(name))
+        // The names are aligned with the heading; who waits is below whom it waits for.
+        let heading = try #require(lines.firstIndex { $0.hasPrefix("STATE") })
+        let column = try #require(lines[heading].range(of: "SESSION")).lowerBound.utf16Offset(in: lines[heading])
+        for (row, name) in [(1, "Phone"), (2, "└ Music")] {
+            #expect(String(lines[heading + row].dropFirst(column)).hasPrefix(name + " "))
         }
         #expect(!lines.joined().contains("\u{1B}"))
 
@@ -48,6 +47,61 @@ import Testing
         let past = try #require(try stage.json(["history", "--max", "2"])["History"] as? [[String: Any]])
         #expect(past.count == 2)
         #expect(past.last?["event"] as? String == "activate")
+    }
+
+    /// The first three columns of the sessions in `sessionctl status`.
+    private static func rows(_ stage: SessionctlStage) throws -> [String] {
+        let outcome = try stage.run([])
+        return outcome.output.drop { !$0.hasPrefix("STATE") }.dropFirst().map { line in
+            line.components(separatedBy: "  ").filter { !$0.isEmpty }.prefix(3)
+                .map { $0.trimmingCharacters(in: .whitespaces) }.joined(separator: " | ")
+        }
+    }
+
+    /// Each session is below the one that it waits for, or that ducks it; what is as usual is left out.
+    @Test func severalWaitAndAreDucked_statusIsATree() throws {
+        let stage = try SessionctlStage(settings: "[interruption]\ngrace = 60\n")
+        let client = try stage.daemon.client()
+        func begin(
+            _ name: String, category: String = "playback", mode: String = "default", options: [String] = [],
+            class kind: String = "app"
+        ) throws {
+            let path = try client.session(name, category: category, mode: mode, options: options, class: kind)
+            #expect(client.activate(path) == nil, "\(name)")
+        }
+        try begin("Story", mode: "spoken-audio")
+        try begin("Game", category: "ambient")
+        try begin("Film", mode: "movie-playback")
+        try begin("Voice", mode: "voice-prompt", options: ["duck-others"])
+        #expect(
+            try Self.rows(stage) == [
+                "active | Voice | Prompt", "active | ├ Film | Film", "interrupted | │ └ Story | Podcast",
+                "active | └ Game | App sounds",
+            ])
+        try begin("Phone", category: "play-and-record", class: "call")
+        #expect(
+            try Self.rows(stage) == [
+                "active | Phone | Call", "interrupted | ├ Voice | Prompt", "interrupted | ├ Film | Film",
+                "interrupted | │ └ Story | Podcast", "interrupted | └ Game | App sounds",
+            ])
+        let text = try stage.run([]).text
+        for usual in ["Silent switch", "Screen", "Plugins"] { #expect(!text.contains(usual), "\(text)") }
+        try stage.daemon.manager("SetScreenLocked", [.bool(true)])
+        #expect(try stage.run([]).text.contains("Screen       locked"))
+    }
+
+    /// The default subcommand of `sessionctl` is not given a mistyped subcommand as its argument.
+    @Test(
+        arguments: [
+            ("statsu", "sessionctl status"), ("mon", "sessionctl monitor"), ("expalin", "sessionctl explain"),
+            ("paly", "sessionctl play"), ("library playlist renmae", "sessionctl playlist rename"),
+            ("xyzzy", "sessionctl --help"),
+        ])
+    func mistypedSubcommand_isNotRun_andTheNearestIsNamed(words: String, expected: String) throws {
+        let stage = try SessionctlStage()
+        let outcome = try stage.run(words.split(separator: " ").map(String.init))
+        #expect(outcome.code == 64 && outcome.output.isEmpty)
+        #expect(outcome.complaint.contains("'\(expected)'"), "\(outcome.complaint)")
     }
 
     /// Status reports the missing input of active and inactive sessions.
@@ -145,7 +199,7 @@ import Testing
         client.activate(prompt)
         let text = try stage.run(["status"]).text
         #expect(text.contains("ducked 12 dB by Nav"))
-        #expect(text.contains("Now playing    Music"))
+        #expect(text.contains("Now playing  Music"))
     }
 
     @Test func controlCharactersInNames_areEscaped() throws {
@@ -230,8 +284,8 @@ import Testing
         let music = try client.session("Music")
         client.activate(music)
         try client.beginCall("Phone")
-        #expect(human.line { $0.contains("Music  ") && $0.hasSuffix("interrupted by Phone") } != nil)
-        #expect(human.line { $0.contains("Phone") && $0.contains("created: call, play-and-record") } != nil)
+        #expect(human.line { $0.hasSuffix("Music is interrupted by Phone") } != nil)
+        #expect(human.line { $0.hasSuffix("Phone's call began") } != nil)
         let line = try #require(machine.line { $0.contains("\"InterruptionBegan\"") })
         let event = try SessionctlStage.object(line)
         #expect(event["path"] as? String == music)
@@ -251,6 +305,25 @@ import Testing
         #expect(watch.line { $0.contains("\"Music\"") } != nil)
         watch.signal(SIGINT)
         #expect(watch.wait() == .code(130))
+    }
+
+    /// What changed nothing for anybody is counted neither as a line nor for `--max`; `--verbose` and `--json` have it.
+    @Test func historyOfSessionsThatOnlyCome_isShort() throws {
+        let stage = try SessionctlStage()
+        let client = try stage.daemon.client()
+        #expect(try stage.run(["history"]).output == ["Nothing has happened yet."])
+        let music = try client.session("Music")
+        let nothing = "Nothing has changed for anybody; --verbose shows all decisions."
+        #expect(try stage.run(["history"]).output == [nothing])
+        client.activate(music)
+        for number in 0..<35 {
+            let idle = try client.session("Idle \(number)", hears: false)
+            #expect(client.call(idle, "Close") == nil)
+        }
+        #expect(try stage.run(["history", "--max", "1"]).output.map { $0.hasSuffix("activated") } == [true])
+        let verbose = try stage.run(["history", "--verbose", "--all"])
+        #expect(verbose.output.count == (try stage.json(["history", "--all"])["History"] as? [Any])?.count)
+        #expect(verbose.output.count > 30, "\(verbose)")
     }
 
     // MARK: Setting

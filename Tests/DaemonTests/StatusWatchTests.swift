@@ -54,21 +54,22 @@ import Testing
 
     @Test func change_rewritesItsLinesAndNoOthers() throws {
         let terminal = try watch()
+        let client = try stage.daemon.client()
+        let music = try client.session("Music")
+        #expect(eventually { terminal.text.contains("Music") })
         var before = terminal.text.count
-        try stage.daemon.manager("SetSilentMode", [.bool(true)])
-        #expect(eventually { terminal.text.dropFirst(before).contains("on\u{1B}[K") })
+        try stage.daemon.manager("SetForeground", [.objectPath(music), .bool(false)])
+        #expect(eventually { terminal.text.dropFirst(before).contains("in the background\u{1B}[K") })
         let changed = try #require(rows(terminal.text.dropFirst(before)))
-        #expect(changed.count == 1 && changed.values.first?.hasPrefix("Silent switch") == true, "\(changed)")
+        #expect(changed.count == 1 && changed.values.first?.hasPrefix("inactive") == true, "\(changed)")
         // An event that does not change the screen.
         before = terminal.text.count
-        try stage.daemon.manager("SetScreenLocked", [.bool(true)])
-        try stage.daemon.manager("SetScreenLocked", [.bool(false)])
-        let client = try stage.daemon.client()
         _ = client.call("/org/sessiond1/session/9", "Close")
+        client.deactivate(music)
         terminal.signal(SIGINT)
         #expect(terminal.wait() == .code(130))
         let others = try #require(rows(terminal.text.dropFirst(before)))
-        #expect(others.values.allSatisfy { $0.hasPrefix("Screen") }, "\(others)")
+        #expect(others.values.allSatisfy { $0.hasPrefix("inactive") }, "\(others)")
     }
 
     @Test func nothingHappens_nothingIsWritten() throws {
