@@ -29,6 +29,7 @@ extension PulseBackend {
     /// An event of the server.
     func happened(_ facility: PulseConnection.Facility, _ index: UInt32, isRemoved: Bool) {
         guard isReady else { return }
+        reads.somethingHappened(at: MonotonicClock.now())
         if facility == .playing, isRemoved || model.playing[index] == nil {
             let isHoldThere = model.sinks.values.contains(where: \.isHold)
             if !isRemoved, reads.mayBeMoved(isHoldThere: isHoldThere) { expectMove(index) }

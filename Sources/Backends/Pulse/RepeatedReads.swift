@@ -2,7 +2,7 @@
 ///
 /// PipeWire's server reports a stream while it is being created or moved, and need not report the end of that: a node that
 /// runs always, like that of mpv, changes nothing but its link. All such reads are planned here. Each plan has a last
-/// read, so without further events nothing is read any more; only held streams are read for as long as they are held.
+/// read, so without further events nothing is read any more, also while streams are held.
 struct RepeatedReads: Sendable, Hashable {
     typealias Item = ReadRound.Item
 
@@ -30,8 +30,8 @@ struct RepeatedReads: Sendable, Hashable {
     /// Streams that the server shows only in part, also when they are read no more.
     private var incomplete: [Item: Plan] = [:]
     private var held: Set<Item> = []
-    /// When the held streams are read next.
-    private var heldDue: UInt64 = 0
+    /// The reads of all held streams. Nil: none is held.
+    private var heldPlan: Plan?
     /// Whether the server is moving all streams.
     private var isMovingAll = false
 
@@ -40,15 +40,14 @@ struct RepeatedReads: Sendable, Hashable {
     private static let movePauses = Array(repeating: 15_000, count: 16) + doubling(from: 30_000, count: 7)
     /// Microseconds between the reads of a stream that is shown in part. One that is never linked stays so.
     private static let completionPauses = doubling(from: 15_000, count: 11)
-    /// Microseconds between the reads of held streams.
-    private static let heldPause: UInt64 = 500_000
+    /// Microseconds between the reads of held streams, one of which may have been moved by the user: a minute in all.
+    private static let heldPauses = doubling(from: 500_000, count: 7)
 
     private static func doubling(from first: UInt64, count: UInt64) -> [UInt64] { (0..<count).map { first << $0 } }
 
     /// When streams must be read; nil: when something happens.
     var next: UInt64? {
-        let planned = [moves, incomplete].flatMap(\.values).compactMap(\.due).min()
-        return held.isEmpty ? planned : min(planned ?? heldDue, heldDue)
+        ([moves, incomplete].flatMap(\.values) + [heldPlan].compactMap { $0 }).compactMap(\.due).min()
     }
 
     // MARK: Events
@@ -80,14 +79,21 @@ struct RepeatedReads: Sendable, Hashable {
 
     /// These streams, and no others, are held.
     mutating func hold(_ streams: Set<Item>, at now: UInt64) {
-        if held.isEmpty { heldDue = now &+ RepeatedReads.heldPause }
+        if !streams.isSubset(of: held) { heldPlan = Plan(RepeatedReads.heldPauses, at: now) }
         held = streams
+        if streams.isEmpty { heldPlan = nil }
+    }
+
+    /// The server has reported an event: the user may move streams now. Only for what the server reports by itself.
+    mutating func somethingHappened(at now: UInt64) {
+        if !held.isEmpty { heldPlan = Plan(RepeatedReads.heldPauses, at: now) }
     }
 
     mutating func ended(_ stream: Item) {
         moves[stream] = nil
         incomplete[stream] = nil
         held.remove(stream)
+        if held.isEmpty { heldPlan = nil }
     }
 
     // MARK: Reads
@@ -110,9 +116,9 @@ struct RepeatedReads: Sendable, Hashable {
         read(&moves)
         moves = moves.filter { $0.value.due != nil }
         read(&incomplete)
-        if !held.isEmpty, heldDue <= now {
+        if let time = heldPlan?.due, time <= now {
             due.formUnion(held)
-            heldDue = now &+ RepeatedReads.heldPause
+            heldPlan?.planNext(at: now)
         }
         return due
     }
