@@ -11,7 +11,8 @@ public import PluginAPI
 ///   stream of that name was moved to the device that the user chose.
 /// - If the server ignores written values, a stand-in, which is a paused stream of the same name, is corrected like any stream. It is closed
 ///   at once, maybe before the session manager has stored its values: the next stand-in proves that they were stored, by
-///   starting with them.
+///   starting with them. While a stream is held, one stand-in corrects its device: if the daemon is killed, the program's
+///   next stream does not start on the hold sink.
 public struct MemoryBook: Sendable {
     /// The server's state, as far as it concerns these values.
     public struct View: Sendable {
@@ -61,6 +62,8 @@ public struct MemoryBook: Sendable {
     /// Values that were written and cannot be read back, by name, and when.
     private var recent: [String: (repair: MemoryRepair, time: UInt64)] = [:]
     private var proofs: [String: Proof] = [:]
+    /// Names with a held stream, whose device is remembered as the user left it: a stand-in was moved there meanwhile.
+    private var rightWhileHeld: Set<String> = []
 
     /// How long the server may still use the old values, in microseconds; some milliseconds were seen.
     private static let afterlife: UInt64 = 1_000_000
@@ -104,6 +107,17 @@ public struct MemoryBook: Sendable {
 
     /// The server is asked what it remembers. ``correct(_:_:)`` follows with its answer.
     public mutating func reads(_ view: View) { changedAtReading = view.changed }
+
+    /// Whether a stand-in must correct the device of a stream that is held, so that a crash of the daemon leaves nothing wrong.
+    public func needsStandIn(_ view: View) -> Bool {
+        view.access == .streamsOnly && !heldNames(view).isSubset(of: rightWhileHeld)
+    }
+
+    /// The names of the streams of programs that are held.
+    private func heldNames(_ view: View) -> Set<String> {
+        let held = view.streams.filter { $0.isHeld && $0.processID != view.ownProcess }
+        return Set(held.compactMap(\.memoryName))
+    }
 
     /// Deletes the repairs that are no longer needed, and returns what the others need.
     ///
@@ -167,6 +181,11 @@ public struct MemoryBook: Sendable {
             guard let name = stream.memoryName else { continue }
             if stream.processID == view.ownProcess { standIns.insert(name) } else { real.insert(name) }
         }
+        let held = heldNames(view)
+        rightWhileHeld.formIntersection(held)
+        for stream in view.streams where stream.processID == view.ownProcess && !stream.isHeld {
+            if let name = stream.memoryName, held.contains(name) { rightWhileHeld.insert(name) }
+        }
         let unproven = standIns.subtracting(view.changed).subtracting(real).filter { name in
             let proof = proofs[name] ?? Proof()
             return !proof.startedRight && proof.attempts < MemoryBook.mostAttempts
@@ -185,10 +204,13 @@ public struct MemoryBook: Sendable {
             proofs[name] = proof
         }
         let wanted = names.subtracting(view.changed).subtracting(unproven).subtracting(real)
+            .union(names.intersection(held).subtracting(rightWhileHeld))
         return .standIns(
             repairs.filter { wanted.contains($0.name) }
                 .compactMap { repair in
-                    repair.original.map { StreamMemory(name: repair.name, channels: $0.channels) }
+                    let own = held.contains(repair.name) ? repair.bases.last : nil
+                    let channels = repair.original?.channels ?? own.map { Array(repeating: 0, count: $0.volume.count) }
+                    return channels.map { StreamMemory(name: repair.name, channels: $0) }
                 })
     }
 }

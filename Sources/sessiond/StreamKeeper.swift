@@ -108,6 +108,7 @@ final class StreamKeeper {
         watchPrograms()
         seen.gone = gone
         daemon.submit(.streams(seen))
+        ledger.streamsSeen()
         // Adopted just now.
         watchPrograms()
         if server != .unknown, let onServerKnown {

@@ -103,6 +103,12 @@ final class StreamLedger {
         }
     }
 
+    /// The server has shown its streams: one that is held now is remembered on the hold sink, which must not outlive a
+    /// crash of the daemon.
+    func streamsSeen() {
+        if !memory.repairs.isEmpty, memory.needsStandIn(view) { correctMemory() }
+    }
+
     /// Corrects what the server remembers.
     func correctMemory(_ completion: (() -> Void)? = nil) {
         if let completion { waiting.append(completion) }

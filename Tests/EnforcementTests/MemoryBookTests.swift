@@ -136,6 +136,33 @@ import Testing
 
     private let wanted = MemoryBook.Correction.standIns([StreamMemory(name: name, channels: [0])])
 
+    /// If the daemon is killed then, the program's next stream must not start on the hold sink.
+    @Test func streamIsHeld_oneStandInCorrectsItsDeviceMeanwhile() {
+        var book = book([full])
+        var held = stream([65_536])
+        held.isHeld = true
+        // As PipeWire 1.4 shows it: the hold sink runs.
+        held.isStopping = true
+        func look(_ standIn: AudioStream?) -> MemoryBook.View {
+            view(.streamsOnly, [held] + [standIn].compactMap { $0 }, isChanged: true)
+        }
+        #expect(book.needsStandIn(look(nil)))
+        #expect(book.correct([], look(nil)) == wanted)
+        // It starts on the hold sink, too, and is moved.
+        var standIn = stream([65_536], of: Self.own)
+        standIn.isHeld = true
+        #expect(book.correct([], look(standIn)) == wanted)
+        standIn.isHeld = false
+        #expect(book.correct([], look(standIn)) == .standIns([]))
+        #expect(!book.needsStandIn(look(nil)))
+        #expect(book.correct([], look(nil)) == .standIns([]))
+        // Held again after it was let go.
+        held.isHeld = false
+        #expect(book.correct([], look(nil)) == .standIns([]))
+        held.isHeld = true
+        #expect(book.needsStandIn(look(nil)) && book.correct([], look(nil)) == wanted)
+    }
+
     /// The session manager has not stored the values of the first stand-in when that is closed.
     @Test func valuesAreIgnored_standInsFollowUntilOneStartsRight() {
         var book = book([full])
