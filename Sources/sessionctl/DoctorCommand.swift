@@ -50,6 +50,10 @@ private final class Examination {
     /// The Manager's properties; empty if the service does not run or does not answer.
     private var service: [String: Value] = [:]
     private var settings = Settings()
+    /// Whether a daemon that starts now would refuse its settings.
+    private var settingsAreWrong = false
+    /// Nil: no systemd answers on the bus.
+    private lazy var unit = connection.flatMap { ServiceUnit(on: $0, patience: Self.patience) }
     /// What this program sees at the sound server; nil: it cannot read it.
     private var streams: [AudioStream.ID: String]?
 
@@ -60,9 +64,10 @@ private final class Examination {
 
     func run() {
         lookAtBus()
+        // The causes come before what follows from them.
+        lookAtSettings()
         lookAtService()
         lookAtUnit()
-        lookAtSettings()
         lookAtServer()
         lookAtStreams()
         lookAtPlugins()
@@ -180,8 +185,19 @@ private final class Examination {
 
     private func tellAbsence() {
         let names = askBus("ListActivatableNames")?.stringsValue
+        if settingsAreWrong {
+            return diagnosis.add(
+                "service", .error, "sessiond does not run, and cannot start before its settings are corrected")
+        }
         switch names?.contains(BusName.service) {
         case true:
+            switch unit?.condition {
+            case .masked, .broken, .failed:
+                return diagnosis.add(
+                    "service", .error, "sessiond does not run, because of its unit",
+                    remedy: unit?.remedy(system: isSystem))
+            case .missing, .usable, nil: break
+            }
             diagnosis.add("service", .ok, "sessiond does not run; the bus starts it when it is first asked")
         case false:
             diagnosis.add(
@@ -199,29 +215,22 @@ private final class Examination {
     // MARK: The unit
 
     private func lookAtUnit() {
-        let systemd = "org.freedesktop.systemd1"
-        let manager = "/org/freedesktop/systemd1"
-        let answer = ask(systemd, manager, systemd + ".Manager", "LoadUnit", [.string("sessiond.service")])
-        guard let unit = (try? answer.get())?.first?.objectPathValue else {
+        guard let unit else {
             return diagnosis.add("unit", .unknown, "no systemd answers on this bus; nothing restarts sessiond")
         }
-        func property(_ name: String) -> String {
-            let answer = ask(
-                systemd, unit, StandardName.properties, "Get", [.string(systemd + ".Unit"), .string(name)])
-            return (try? answer.get())?.first?.unwrapped.stringValue ?? ""
-        }
-        let systemctl = isSystem ? "systemctl" : "systemctl --user"
-        switch (property("LoadState"), property("ActiveState")) {
-        case ("not-found", _):
+        let remedy = unit.remedy(system: isSystem)
+        switch unit.condition {
+        case .missing:
             diagnosis.add(
                 "unit", service.isEmpty ? .warning : .ok, "systemd has no sessiond.service; nothing restarts sessiond")
-        case ("loaded", "failed"):
-            diagnosis.add("unit", .error, "sessiond.service has failed", remedy: "\(systemctl) restart sessiond")
-        case ("loaded", let state):
-            let isEnabled = property("UnitFileState")
-            diagnosis.add("unit", .ok, "sessiond.service is \(state)" + (isEnabled.isEmpty ? "" : " and \(isEnabled)"))
-        case (let state, _):
-            diagnosis.add("unit", .error, "sessiond.service is \(state)", remedy: "\(systemctl) cat sessiond")
+        case .failed:
+            let why = settingsAreWrong ? "; correct the settings first" : ""
+            diagnosis.add("unit", .error, "sessiond.service has failed" + why, remedy: remedy)
+        case .masked: diagnosis.add("unit", .error, "sessiond.service is masked: nothing can start it", remedy: remedy)
+        case .broken: diagnosis.add("unit", .error, "sessiond.service is \(unit.load)", remedy: remedy)
+        case .usable:
+            let state = unit.file.isEmpty ? "" : " and \(unit.file)"
+            diagnosis.add("unit", .ok, "sessiond.service is \(unit.active)" + state)
         }
     }
 
@@ -230,6 +239,7 @@ private final class Examination {
     private func lookAtSettings() {
         let files = SettingsFiles(isSystem: isSystem)
         let errors = files.errors
+        settingsAreWrong = !errors.isEmpty
         for error in errors {
             let file = files.paths.first { error.message.hasPrefix($0 + ":") }
             diagnosis.add(

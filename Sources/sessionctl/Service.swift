@@ -23,7 +23,9 @@ final class Service {
         }
     }
 
-    func complaint(_ failure: Failure) -> Complaint { Complaint(failure, system: bus.isSystem) }
+    func complaint(_ failure: Failure) -> Complaint {
+        Absence.reason(for: failure, on: connection, system: bus.isSystem) ?? Complaint(failure, system: bus.isSystem)
+    }
 
     /// Calls a method of an object of the daemon; the answer comes from the loop.
     func call(

@@ -16,7 +16,7 @@ enum Sessiond {
     /// Seconds for which a new daemon waits for the end of the one that it replaces. That one needs one second at most.
     private static let replacementTime = 2.0
 
-    /// Runs the daemon and ends the process with a code: 0 done, 1 refused, 64 wrong usage, 69 no bus.
+    /// Runs the daemon and ends the process with a code: 0 done, 1 refused, 64 wrong usage, 69 no bus, 78 wrong settings.
     static func main() {
         Capabilities.setAside()
         let openFiles = OpenFiles.raise()
@@ -41,7 +41,7 @@ enum Sessiond {
             settings = try files.read()
         } catch {
             complain("sessiond: \(error.message)\n")
-            return 1
+            return 78
         }
         let loop = EventLoop()
         let bus = arguments.isSystem ? BusAddress.system : .session

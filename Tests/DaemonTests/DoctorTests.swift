@@ -258,12 +258,39 @@ import Testing
         #expect(settings[0].remedy?.hasSuffix(main) == true && settings[1].remedy?.hasSuffix(more) == true)
         // The daemon reports the same mistake, in the first file.
         let daemon = try Child(try builtProduct(named: "sessiond"), [], environment: environment)
-        #expect(daemon.wait() == .code(1))
+        #expect(daemon.wait() == .code(78))
         #expect(daemon.errors.joined().contains("\(main):2:"), "\(daemon.errors)")
+        // What follows from it comes later, and nothing about the service is right.
+        let diagnosis = try Self.examine(environment)
+        #expect(try diagnosis.one("service").status == "error")
+        let topics = diagnosis.findings.map(\.topic)
+        #expect(try #require(topics.firstIndex(of: "settings")) < #require(topics.firstIndex(of: "service")))
         _ = try bus.folder.file("config/sessiond/sessiond.conf", "[ducking]\ngain = -6\n")
         try FileManager.default.removeItem(atPath: more)
         settings = try Self.examine(environment).of("settings")
         #expect(settings.map(\.text) == [main])
+    }
+
+    @Test func busCannotStartTheDaemonForItsSettings_statusNamesThePlace() throws {
+        let services = try PrivateFolder()
+        _ = try services.file(
+            "org.sessiond1.service",
+            "[D-BUS Service]\nName=org.sessiond1\nExec=\(try builtProduct(named: "sessiond"))\n")
+        let configuration = try PrivateFolder()
+        let bus = try PrivateBus(
+            services: [services.path], environment: ["XDG_CONFIG_HOME": configuration.path])
+        _ = try configuration.folder("sessiond")
+        let main = try configuration.file("sessiond/sessiond.conf", "[ducking]\ngain = loud\n")
+        let environment = try Self.environment(of: bus).merging(["XDG_CONFIG_HOME": configuration.path]) { $1 }
+        for arguments in [["status"], ["explain", "mpv"], ["history"]] {
+            let child = try Child(try builtProduct(named: "sessionctl"), arguments, environment: environment)
+            let outcome = try SessionctlStage.outcome(of: child, arguments)
+            #expect(outcome.code == 69, "\(arguments): \(outcome)")
+            #expect(outcome.complaint.contains("\(main):2:8: "), "\(arguments): \(outcome)")
+        }
+        _ = try configuration.file("sessiond/sessiond.conf", "[ducking]\ngain = -6\n")
+        let child = try Child(try builtProduct(named: "sessionctl"), ["status"], environment: environment)
+        #expect(try SessionctlStage.outcome(of: child, ["status"]).code == 0)
     }
 
     @Test func callSettings_areDescribed() throws {

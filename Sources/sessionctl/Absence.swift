@@ -1,0 +1,48 @@
+import DBus
+import EventLoop
+import Installation
+import SessionBus
+
+/// Why no daemon answers: its settings are refused, or systemd may not start it.
+///
+/// Looked up only after a call has failed, and only while nobody owns the daemon's name: a daemon that runs keeps the
+/// settings that it has read.
+enum Absence {
+    /// Seconds in which the bus must answer.
+    private static let patience = 1.0
+
+    /// The cause and what to do, or nil if the failure has another cause.
+    static func reason(for failure: Failure, on connection: Connection, system: Bool) -> Complaint? {
+        guard canMeanAbsence(failure) else { return nil }
+        let systemctl = system ? "systemctl" : "systemctl --user"
+        if failure.name == masked {
+            return .unreachable("sessiond.service is masked, so nothing can start it: \(systemctl) unmask sessiond")
+        }
+        let owner = try? connection.askBusAndWait("NameHasOwner", [.string(BusName.service)], timeout: patience)
+        guard owner?.first?.boolValue == false else { return nil }
+        if let error = SettingsFiles(isSystem: system).errors.first {
+            return .unreachable("sessiond does not start, because of its settings: \(error.message.escaped)")
+        }
+        guard let unit = ServiceUnit(on: connection, patience: patience) else { return nil }
+        switch unit.condition {
+        case .masked:
+            return .unreachable("sessiond.service is masked, so nothing can start it: \(systemctl) unmask sessiond")
+        case .failed:
+            return .unreachable("sessiond.service has failed: \(unit.remedy(system: system) ?? "sessionctl doctor")")
+        case .missing, .broken, .usable: return nil
+        }
+    }
+
+    /// How systemd says it to the bus.
+    private static let masked = "org.freedesktop.systemd1.UnitMasked"
+
+    /// A daemon that cannot start is seen as a missing name, a child that ended, or an answer that never comes.
+    private static func canMeanAbsence(_ failure: Failure) -> Bool {
+        failure.isDaemonMissing
+            || [
+                Failure.Name.noReply, "org.freedesktop.DBus.Error.Timeout", "org.freedesktop.DBus.Error.TimedOut",
+                masked,
+            ].contains(failure.name) || failure.name.hasPrefix("org.freedesktop.DBus.Error.Spawn")
+            || failure.name.hasPrefix("org.freedesktop.systemd1.")
+    }
+}
