@@ -270,6 +270,7 @@ struct ExportCommand: ParsableCommand {
     }
 
     func run() throws {
+        if type == nil { try ExportName.check(target) }
         let path = try FileArgument.path(target)
         let place = try AssetPlace(file, Service(bus))
         if estimate { return try tellEstimate(place) }

@@ -441,6 +441,13 @@ private final class Examination {
         var working: [String] = []
         for manifest in manifests {
             let program = manifest.exec.first ?? ""
+            if !PluginKind.all.contains(where: { $0.word == manifest.kind }) {
+                let known = Wording.list(PluginKind.all.map(\.word))
+                diagnosis.add(
+                    "plugins", .warning,
+                    "\(manifest.id) has the unknown kind '\(manifest.kind)', which only its own clients ask for; "
+                        + "sessiond has \(known)")
+            }
             if manifest.interface != PluginManifest.supportedInterface {
                 diagnosis.add(
                     "plugins", .error,

@@ -19,7 +19,8 @@ enum LibraryChoice {
         var entries: [Value] = []
         for name in names {
             guard let colon = name.firstIndex(of: ":"), kinds.contains(String(name[..<colon])) else {
-                entries.append(.properties([("uri", .string(FileURI.uri(name)))]))
+                let uris = try FolderItems.uris(name) ?? [FileURI.uri(name)]
+                entries += uris.map { .properties([("uri", .string($0))]) }
                 continue
             }
             let said = String(name[name.index(after: colon)...])

@@ -254,10 +254,14 @@ struct LibraryListCommand: ParsableCommand {
             Table.Cell(
                 facts["Scanning"]?.boolValue == true ? "under way" : Self.last(facts["LastScan"]?.uint64Value ?? 0)),
         ])
+        let watched = count("watched") == 1 ? "1 folder watched" : "\(count("watched")) folders watched"
         let polled = count("polled") > 0 ? ", \(count("polled")) checked from time to time" : ""
-        table.add([Table.Cell("changes", .dim), Table.Cell("\(count("watched")) folders watched\(polled)")])
+        table.add([Table.Cell("changes", .dim), Table.Cell("\(watched)\(polled)")])
         if count("failed") > 0 {
-            table.add([Table.Cell("not read", .dim), Table.Cell("\(count("failed")) files; see --failed", .warning)])
+            table.add([
+                Table.Cell("not read", .dim),
+                Table.Cell("\(Wording.files(UInt64(count("failed")))); see --failed", .warning),
+            ])
         }
         if let message = status["message"]?.stringValue, !message.isEmpty {
             table.add([Table.Cell("damage", .dim), Table.Cell(message.escaped, .warning)])
@@ -375,7 +379,7 @@ struct LibraryScanCommand: ParsableCommand {
         if asJSON {
             Output.line(JSON.object(.scan, job.properties.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }))
         } else if code == 0 {
-            Output.line("\(job.properties["Done"]?.uint64Value ?? 0) files read")
+            Output.line(Wording.files(job.properties["Done"]?.uint64Value ?? 0) + " read")
         }
         Output.end(code, keeping: job)
     }
@@ -397,6 +401,14 @@ struct LibraryAddCommand: ParsableCommand {
     @OptionGroup var output: OutputOptions
     @OptionGroup var bus: BusOptions
 
+    /// Throws if this user, as whom the plugin runs on the session bus, may not list the folder and open its files.
+    static func checkReadable(_ folder: String) throws {
+        guard let path = FileURI.absolute(folder) else { return }
+        if access(path, R_OK | X_OK) != 0 {
+            throw Complaint.refused("\(folder.escaped): \(String(cString: strerror(errno)))")
+        }
+    }
+
     static func absolute(_ folder: String) throws -> String {
         guard let path = FileURI.absolute(folder), let real = realpath(path, nil) else {
             throw Complaint.refused("\(folder.escaped): \(String(cString: strerror(errno)))")
@@ -408,11 +420,12 @@ struct LibraryAddCommand: ParsableCommand {
     }
 
     func run() throws {
+        let path = try Self.absolute(folder)
+        if !bus.system { try Self.checkReadable(folder) }
         let place = try LibraryPlace(bus)
         var options: [(String, Value)] = []
         if let mediaType { options.append(("media-type", .string(mediaType))) }
         if noWatch { options.append(("watch", .bool(false))) }
-        let path = try Self.absolute(folder)
         _ = try place.ask("AddFolder", [.string(path), .properties(options)])
         if detach { return }
         try LibraryScanCommand.follow(place, [.strings([path]), .properties([])], asJSON: output.json)
@@ -432,6 +445,7 @@ struct LibraryRemoveCommand: ParsableCommand {
         let place = try LibraryPlace(bus)
         let path = (try? LibraryAddCommand.absolute(folder)) ?? FileURI.absolute(folder) ?? folder
         _ = try place.ask("RemoveFolder", [.string(path)])
+        Output.line("\(path.escaped) is no longer in the library; its files stay")
     }
 }
 

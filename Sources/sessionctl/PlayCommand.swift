@@ -11,14 +11,14 @@ struct PlayCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "play", abstract: "Play files and URLs, one after the other.",
         discussion: """
-            Files, playlists (M3U, PLS), and URLs of files, streams and radios; and from the music library, \
+            Files, folders, playlists (M3U, PLS), and URLs of files, streams and radios; and from the music library, \
             album:NAME, artist:NAME, song:NAME, genre:NAME, composer:NAME, playlist:NAME, podcast:NAME and \
             audiobook:NAME. Podcasts and audiobooks go on where they were. On a terminal: space \
             pauses and resumes, left and right seek 5 s, up and down change the volume, n is the next item, p the \
             previous one, r repeats all, one or none, s shuffles, q quits.
             """)
 
-    @Argument(help: "Files, URLs, or entries of the music library such as album:NAME.", completion: .file())
+    @Argument(help: "Files, folders, URLs, or entries of the music library such as album:NAME.", completion: .file())
     var items: [String] = []
     @Option(
         help: ArgumentHelp(

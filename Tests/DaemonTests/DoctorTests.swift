@@ -307,6 +307,16 @@ import Testing
         #expect(try calls("[adoption]\nstreams = off\n").remedy == "set streams = calls in [adoption]")
     }
 
+    @Test func manifestOfAnUnknownKind_isReported() throws {
+        let bus = try PrivateBus()
+        let environment = try Self.environment(of: bus)
+        _ = try bus.folder.file(
+            "data/sessiond/plugins/other.plugin",
+            "[sessiond Plugin]\nId=other\nName=Other\nKind=plyer\nVersion=1\nExec=/bin/true\nSchemes=file;\n")
+        let findings = try Self.examine(environment).of("plugins").filter { $0.text.contains("unknown kind 'plyer'") }
+        #expect(findings.map(\.status) == ["warning"])
+    }
+
     @Test func manifestWithAMistake_orWithoutItsProgram_isReported() throws {
         let bus = try PrivateBus()
         let environment = try Self.environment(of: bus)

@@ -24,6 +24,34 @@ import Testing
         #expect(!outcome.text.contains("\u{1B}"))
     }
 
+    @Test(arguments: ["q.avi", "a film.v2", "q.MPG"]) func exportToAnotherEnding_isRefusedWithTheFour(_ name: String)
+        throws
+    {
+        let film = try stage.tone("film.wav", seconds: 0.2)
+        let outcome = try stage.run(["export", film, stage.file(name)])
+        #expect(outcome.code == 1 && outcome.complaint.contains(".mp4, .mov, .m4a, .webm"), "\(outcome)")
+        #expect(!FileManager.default.fileExists(atPath: stage.file(name)))
+    }
+
+    @Test func folder_isPlayedInTheOrderOfItsNames() throws {
+        try FileManager.default.createDirectory(
+            atPath: stage.file("Music/disc 2"), withIntermediateDirectories: true)
+        for name in ["Music/02.wav", "Music/01.wav", "Music/disc 2/01 last.wav", "Music/.hidden.wav"] {
+            _ = try stage.tone(name, seconds: 0.2)
+        }
+        _ = try stage.daemon.bus.folder.file("Music/list.m3u", "01.wav\n")
+        _ = try stage.daemon.bus.folder.file("Music/cover.jpg", "no picture")
+        let outcome = try stage.run(["play", stage.file("Music")], timeout: 60)
+        #expect(outcome.code == 0, "\(outcome)")
+        let played = outcome.output.filter { $0.hasPrefix("playing ") }
+        #expect(played.count == 3, "\(outcome)")
+        for (line, title) in zip(played, ["01", "02", "01 last"]) { #expect(line.contains(title), "\(played)") }
+        try FileManager.default.createDirectory(
+            atPath: stage.file("Empty"), withIntermediateDirectories: true)
+        let empty = try stage.run(["play", stage.file("Empty")])
+        #expect(empty.code == 1 && empty.complaint.contains("nothing in this folder can be played"), "\(empty)")
+    }
+
     /// A program that ends normally closes its session, so that the history shows no lost client.
     @Test func playerAndRecorderEnd_theirSessionsAreClosed() throws {
         for (count, arguments) in [
