@@ -57,7 +57,9 @@ import Testing
         chmod(home.path, 0o755)
         let folder = try home.folder("Private")
         chmod(folder, 0o700)
-        let words = ["--reuid=nobody", "--clear-groups", try builtProduct(named: "sessionctl"), "library", "add", folder]
+        let words = [
+            "--reuid=nobody", "--clear-groups", try builtProduct(named: "sessionctl"), "library", "add", folder,
+        ]
         let child = try Child("setpriv", words, environment: ["PATH": "/usr/bin:/bin", "HOME": "/nowhere"])
         let outcome = try SessionctlStage.outcome(of: child, words)
         #expect(outcome.code == 1 && outcome.complaint.hasSuffix("Permission denied"), "\(outcome)")
