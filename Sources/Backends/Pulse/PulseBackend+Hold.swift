@@ -49,7 +49,7 @@ extension PulseBackend {
     }
 
     /// An unused hold sink would only appear in every mixer: it is removed after a while. On PipeWire, held streams are
-    /// looked at for a while: the server does not report it if the user moves one that runs always.
+    /// looked at: the server does not report it if the user moves one that runs always.
     func keepHold(_ now: UInt64) {
         let held = heldStreams
         let playing = model.isPipeWire ? held.map { ReadRound.Item(facility: .playing, index: $0) } : []

@@ -2,7 +2,8 @@
 ///
 /// PipeWire's server reports a stream while it is being created or moved, and need not report the end of that: a node that
 /// runs always, like that of mpv, changes nothing but its link. All such reads are planned here. Each plan has a last
-/// read, so without further events nothing is read any more, also while streams are held.
+/// read, so without further events nothing is read any more. Only held streams are read, rarely, for as long as they are
+/// held: a stream that the user has moved would be heard for the rest of a call.
 struct RepeatedReads: Sendable, Hashable {
     typealias Item = ReadRound.Item
 
@@ -14,8 +15,8 @@ struct RepeatedReads: Sendable, Hashable {
         /// Nil: the last one was made.
         private(set) var due: UInt64?
 
-        init(_ pauses: [UInt64], at now: UInt64) {
-            self.pauses = pauses
+        init(_ pauses: some Collection<UInt64>, at now: UInt64) {
+            self.pauses = Array(pauses)
             planNext(at: now)
         }
 
@@ -40,8 +41,9 @@ struct RepeatedReads: Sendable, Hashable {
     private static let movePauses = Array(repeating: 15_000, count: 16) + doubling(from: 30_000, count: 7)
     /// Microseconds between the reads of a stream that is shown in part. One that is never linked stays so.
     private static let completionPauses = doubling(from: 15_000, count: 11)
-    /// Microseconds between the reads of held streams, one of which may have been moved by the user: a minute in all.
-    private static let heldPauses = doubling(from: 500_000, count: 7)
+    /// Microseconds between the reads of held streams, one of which may have been moved by the user. The last pause is
+    /// repeated.
+    private static let heldPauses = doubling(from: 500_000, count: 6)
 
     private static func doubling(from first: UInt64, count: UInt64) -> [UInt64] { (0..<count).map { first << $0 } }
 
@@ -119,6 +121,7 @@ struct RepeatedReads: Sendable, Hashable {
         if let time = heldPlan?.due, time <= now {
             due.formUnion(held)
             heldPlan?.planNext(at: now)
+            if heldPlan?.due == nil { heldPlan = Plan(RepeatedReads.heldPauses.suffix(1), at: now) }
         }
         return due
     }
