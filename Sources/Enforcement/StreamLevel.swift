@@ -30,6 +30,8 @@ struct StreamLevel: Sendable, Hashable {
     private(set) var decibels: Int
     /// Whether the server has shown this level. Then another volume was set by the user or another program.
     private(set) var isShown: Bool
+    /// Whether the server refused this level: it may still show an earlier one.
+    private var isRefused = false
     private(set) var course = Course.steady
     /// When the server confirmed this level without showing it; nil: it is shown, or not confirmed yet.
     private var confirmed: UInt64?
@@ -71,7 +73,7 @@ struct StreamLevel: Sendable, Hashable {
             ramp.wait = .time(max(sent + interval.step, now + interval.rest))
             course = .ramp(ramp)
         }
-        if !succeeded { isShown = true }
+        if !succeeded { (isShown, isRefused) = (true, true) }
         confirmed = isShown ? nil : now
         confirmedLast = now
     }
@@ -84,12 +86,12 @@ struct StreamLevel: Sendable, Hashable {
         if isSilenced { confirmedLast = max(confirmedLast, now) }
         if Level.isSame(volume, Level.volume(base.volume, lowered: decibels)) {
             if foreign?.isOverwritten == false { foreign = nil }
-            (isShown, confirmed) = (true, nil)
+            (isShown, isRefused, confirmed) = (true, false, nil)
             forgetEarlier(stream.rendering, at: now)
             return
         }
         if let foreign, Level.isSame(volume, foreign.volume) { return }
-        if isShown { forgetEarlier(stream.rendering, at: now) }
+        if isShown, !isRefused { forgetEarlier(stream.rendering, at: now) }
         guard isForeign(volume, of: base.volume, stream.rendering, isSilenced: isSilenced, at: now) else { return }
         guard decibels != 0, foreign == nil else { return keep(volume, &base) }
         note(volume, of: base, at: now)
@@ -170,7 +172,7 @@ struct StreamLevel: Sendable, Hashable {
     }
 
     private mutating func write(_ base: [UInt32], _ check: inout StreamCheck) {
-        (isShown, confirmed, repetitions) = (false, nil, 0)
+        (isShown, isRefused, confirmed, repetitions) = (false, false, nil, 0)
         check.add(.setVolume(check.stream.id, Level.volume(base, lowered: decibels)))
     }
 
