@@ -40,6 +40,8 @@ public struct Decider: Sendable {
     private var inbox: [Fact] = []
     /// The remaining work for the last fact; the next step is the last element.
     private var work: [Work] = []
+    /// When the fact in progress was taken from the inbox; nil: none is in progress.
+    private var factTime: Instant?
 
     /// One step of a decision. The consequences of a step are handled before the steps that were waiting.
     enum Work {
@@ -170,14 +172,22 @@ public struct Decider: Sendable {
 
     /// The next action, to be carried out before the one after it; nil: nothing is left to do.
     ///
+    /// All consequences of a fact have the time at which the first of them was decided, however long the actions between
+    /// them took: the same facts at the same times lead to the same decisions at the same times.
+    ///
+    /// - Parameter now: the time now.
     /// - Parameter view: the server's state now.
     public mutating func next(at now: Instant, view: () -> Routing.View) -> Action? {
         while true {
             if let item = work.popLast() {
-                if let action = handle(item, at: now, view) { return action }
+                let time = factTime ?? now
+                factTime = time
+                if let action = handle(item, at: time, view) { return action }
             } else if !inbox.isEmpty {
+                factTime = now
                 handle(inbox.removeFirst())
             } else {
+                factTime = nil
                 return nil
             }
         }

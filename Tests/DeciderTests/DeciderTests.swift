@@ -51,6 +51,37 @@ import Testing
         #expect(isPrepared == (sessionClass != .app && mode == .full))
     }
 
+    /// A history with the times of the facts alone can be replayed.
+    @Test func actionsTakeTime_allDecisionsOfAFactHaveItsTime() throws {
+        var decider = Decider(Settings())
+        let player = Program(key: .process(70), name: "Player", names: ["player"])
+        var seen = StreamsSeen()
+        seen.isConnected = true
+        seen.streams = [
+            StreamFacts(
+                stream: AudioStream(
+                    id: AudioStream.ID(.playback, 1), processID: 70, isProcessVouched: true,
+                    applicationName: "Player", deviceName: "output", portUID: "output", portName: "",
+                    volume: [AudioStream.fullVolume]),
+                ancestry: [70], sandbox: nil, program: player)
+        ]
+        func decisions(_ fact: Fact, from start: UInt64) -> [Decision] {
+            decider.submit(fact)
+            var now = start
+            var decisions: [Decision] = []
+            while let action = decider.next(at: Instant(microseconds: now), view: { Routing.View() }) {
+                if case .decided(let decision) = action { decisions.append(decision) }
+                now += 300_000
+            }
+            return decisions
+        }
+        let first = decisions(.streams(seen), from: 1_000_000)
+        #expect(first.map(\.event.name).starts(with: ["create", "activate"]), "\(first.map(\.event.name))")
+        #expect(first.allSatisfy { $0.time == Instant(microseconds: 1_000_000) })
+        let second = decisions(.request(try Self.session("new")), from: 9_000_000)
+        #expect(!second.isEmpty && second.allSatisfy { $0.time == Instant(microseconds: 9_000_000) })
+    }
+
     @Test func processOfASessionIsRead_isAFactThatIsHandledInItsTurn() throws {
         var decider = Decider(Settings())
         _ = Self.actions(&decider, .request(try Self.session("new")))
