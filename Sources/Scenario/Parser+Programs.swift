@@ -14,7 +14,15 @@ extension Parser {
             switch token.word {
             case "executable": program.executable = try token.required()
             case "sandbox": program.sandbox = try token.required()
-            default: throw LineError(token, "unknown word \(quoted(token.word)); use executable= or sandbox=")
+            case "name": program.otherNames.append(try token.required())
+            case "no-call" where token.value == nil: program.mayCall = false
+            case "no-alert" where token.value == nil: program.mayAlert = false
+            case "no-guess" where token.value == nil: program.mayBeGuessed = false
+            default:
+                throw LineError(
+                    token,
+                    "unknown word \(quoted(token.word)); use executable=, sandbox=, name=, no-call, no-alert or no-guess"
+                )
             }
         }
         return .program(token.word, program)
@@ -100,9 +108,14 @@ extension Parser {
             switch token.word {
             case "streams": adoption.streams = try chosen(token, token.required(), "way to adopt")
             case "calls": adoption.calls = try chosen(token, token.required(), "kind of calls")
+            case "call-program": adoption.callPrograms.append(try token.required())
+            case "never": adoption.never.append(try token.required())
+            case "always": adoption.always.append(try token.required())
+            case "label-alone": adoption.labelAlone = try token.isOn()
             default: break
             }
         }
-        tokens.removeAll { ["streams", "calls"].contains($0.word) }
+        let words = ["streams", "calls", "call-program", "never", "always", "label-alone"]
+        tokens.removeAll { words.contains($0.word) }
     }
 }

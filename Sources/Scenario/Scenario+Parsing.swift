@@ -320,7 +320,8 @@ struct Parser {
                 throw LineError(
                     token,
                     "unknown setting \(quoted(token.word)); use grace=, max-age=, gain=, sessions=, "
-                        + "sessions-per-client=, unplug=, replug=, streams= or calls=")
+                        + "sessions-per-client=, unplug=, replug=, streams=, calls=, call-program=, never=, always= or "
+                        + "label-alone=")
             }
         }
         return settings

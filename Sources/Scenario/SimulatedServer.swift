@@ -13,11 +13,18 @@ struct SimulatedServer: Sendable {
         var executable: String
         /// The id of its sandbox; empty: none.
         var sandbox: String
+        /// More names by which the settings may list it.
+        var otherNames: [String] = []
+        /// As in ``Enforcement/Program``.
+        var mayCall = true
+        var mayAlert = true
+        var mayBeGuessed = true
 
         fileprivate var program: Program {
             Program(
                 key: sandbox.isEmpty ? .process(process) : .sandbox(sandbox), name: name,
-                names: Set([name, executable, sandbox].filter { !$0.isEmpty }))
+                names: Set(([name, executable, sandbox] + otherNames).filter { !$0.isEmpty }), mayCall: mayCall,
+                mayAlert: mayAlert, mayBeGuessed: mayBeGuessed)
         }
     }
 

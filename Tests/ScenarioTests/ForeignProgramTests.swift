@@ -165,6 +165,75 @@ import Testing
             wait 3
             expect stream lines untouched
             """),
+        Story(
+            "a program that the settings list under another of its names is in a call, and one with `no-guess` is not",
+            """
+            settings call-program=org.example.Talk call-program=org.example.Jam
+            program talk "Talk" executable=talk name=org.example.Talk name="/opt/a, b/talk"
+            program jam "Jam" executable=jam name=org.example.Jam no-guess
+            program music "Music" executable=mpv
+            stream song of music
+            stream guitar of jam
+            stream pickup of jam record
+            wait 3
+            expect stream song untouched
+            stream voice of talk
+            stream mic of talk record
+            wait 3
+            expect stream song held
+            end voice
+            end mic
+            wait 8
+            expect stream song untouched
+            """),
+        Story(
+            "never and always, by more names than one",
+            """
+            settings never=/opt/beeper never=Ticker always=Radio
+            program beeper "Beeper" name=/opt/beeper
+            program ticker "Ticker"
+            program radio "Radio"
+            session film playback
+            activate film
+            stream beep of beeper
+            stream tick of ticker
+            expect film active
+            stream news of radio
+            expect film interrupted by radio
+            session phone play-and-record class=call
+            activate phone
+            wait 1
+            expect stream news held
+            expect stream beep untouched
+            expect stream tick untouched
+            """),
+        Story(
+            "a program that may not declare a call, or an alert, is an app",
+            """
+            program allowed "Allowed" executable=allowed
+            program refused "Refused" executable=refused no-call no-alert no-guess
+            program music "Music" executable=mpv
+            stream song of music
+            stream voice of refused role=phone
+            stream mic of refused record role=phone
+            stream bell of refused event=alarm-clock-elapsed
+            wait 3
+            expect stream song untouched
+            stream talk of allowed role=phone
+            wait 3
+            expect stream song held
+            """),
+        Story(
+            "the label of a recording alone is a call if the settings say so",
+            """
+            settings label-alone=on
+            program phone "Phone" executable=phone
+            program music "Music" executable=mpv
+            stream song of music
+            stream mic of phone record role=phone
+            wait 1
+            expect stream song held
+            """),
     ]
 
     @Test(arguments: stories) func program_meetsTheExpectations(_ story: Story) throws {
