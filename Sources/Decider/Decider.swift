@@ -212,7 +212,7 @@ public struct Decider: Sendable {
             if !steps.isEmpty { push(steps.map(Work.step) + [.adopt(limit: limit - 1)]) }
         case .step(let step): carryOut(step)
         case .create(let new, let adopted):
-            let decision = decide(.create(new), at: now)
+            let decision = decide(.create(new), at: now, isAdoption: true)
             if let id = decision.created { join(id, Member(adopted)) }
             return .decided(decision)
         case .change(let id, let adopted): return .decided(change(id, to: adopted, at: now))
@@ -251,10 +251,10 @@ public struct Decider: Sendable {
     // MARK: The rules of the sessions
 
     /// Decides about the event. The consequences are handled after the decision was carried out.
-    private mutating func decide(_ event: Event, at now: Instant) -> Decision {
+    private mutating func decide(_ event: Event, at now: Instant, isAdoption: Bool = false) -> Decision {
         if history.wantsCheckpoint { history.keep(arbiter) }
         let decision = arbiter.handle(event, at: now)
-        history.append(decision)
+        history.append(decision, isAdoption: isAdoption)
         var placesRecordings = false
         for effect in decision.effects {
             switch effect {

@@ -92,6 +92,11 @@ extension Parser {
             try read(token, &member)
         }
         if member.state == .interrupted { member.interruption = interruption }
+        if !evidence.isEmpty {
+            scenario.undecided.append(
+                Scenario.Undecided(
+                    line: lastFrom, what: "the guessed call of \(quoted(name)), made before this file begins"))
+        }
         scenario.memory.members.append(member)
     }
 

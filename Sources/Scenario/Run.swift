@@ -68,6 +68,8 @@ public struct Run {
     private let start: Arbiter
     private var entries: [History.Entry] = []
     private var silent: [Event] = []
+    /// Whether the session of the step was adopted.
+    private var isAdopted = false
 
     public init(_ scenario: Scenario) {
         self.scenario = scenario
@@ -133,8 +135,10 @@ public struct Run {
             let (sum, overflows) = now.microseconds.addingReportingOverflow(microseconds)
             pass(to: Instant(microseconds: overflows ? .max : sum))
         case .at(let microseconds): pass(to: max(now, Instant(microseconds: microseconds)))
-        case .session(let label, let client, let new):
+        case .session(let label, let client, let new, let isAdopted):
             clients[client] = new.client
+            self.isAdopted = isAdopted
+            defer { self.isAdopted = false }
             let decision = handle(.create(new))
             if let id = decision.created, label != "-" { learn(label, id) }
         case .about(let label, let request):
@@ -317,7 +321,8 @@ public struct Run {
         guard scenario.isExact else { return }
         if decision.isNoteworthy {
             due += wording.lines(of: decision).dropFirst(2)
-            entries.append(History.Entry(silent: silent, decision: decision))
+            let isCreation = if case .create = decision.event { true } else { false }
+            entries.append(History.Entry(silent: silent, decision: decision, isAdoption: isAdopted && isCreation))
             silent = []
         } else {
             silent.append(decision.event)

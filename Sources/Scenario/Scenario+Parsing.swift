@@ -75,6 +75,9 @@ struct Parser {
             throw LineError(first, "a line starts with a step; use one of \(Self.keywords)")
         }
         if let content = try content(first, number, &words, &scenario) {
+            if scenario.isExact, let what = content.undecided {
+                scenario.undecided.append(Scenario.Undecided(line: number, what: what))
+            }
             scenario.lines.append(Scenario.Line(number: number, text: text, content: content))
         }
         try words.finish()
@@ -202,24 +205,28 @@ struct Parser {
             }
             sessions[label] = number
         }
-        let (new, client) = try newSession(label, &words)
-        return .session(label: label, client: client, new)
+        let (new, client, isAdopted) = try newSession(label, &words, isExact: isExact)
+        return .session(label: label, client: client, new, isAdopted: isAdopted)
     }
 
     /// The words after the label, without those that only `from` has.
-    private mutating func newSession(_ label: String, _ words: inout Words) throws(LineError) -> (NewSession, String) {
+    private mutating func newSession(
+        _ label: String, _ words: inout Words, isExact: Bool
+    ) throws(LineError) -> (new: NewSession, client: String, isAdopted: Bool) {
         var name = label
         if words.first?.isQuoted == true { name = try words.word("its name").word }
         let configuration = try self.configuration(&words)
         var sessionClass = SessionClass.app
         var client = label
         var notifiesOnExit = false
+        var isAdopted = false
         var evidence = ""
         for token in words.rest() {
             switch token.word {
             case "class": sessionClass = try chosen(token, token.required(), "class")
             case "client": client = try token.required()
             case "notify-on-exit" where token.value == nil: notifiesOnExit = true
+            case "adopted" where token.value == nil && isExact: isAdopted = true
             case "evidence": evidence = try token.required()
             default:
                 throw LineError(
@@ -231,7 +238,7 @@ struct Parser {
         let new = NewSession(
             name: name, client: clientID(client), sessionClass: sessionClass, configuration: configuration,
             notifiesOnExit: notifiesOnExit, evidence: evidence)
-        return (new, client)
+        return (new, client, isAdopted)
     }
 
     mutating func clientID(_ word: String) -> ClientID {

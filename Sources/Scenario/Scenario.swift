@@ -17,6 +17,18 @@ public struct Scenario: Sendable {
         case expect(Expectation)
         /// A line of a decision that must match exactly.
         case exactly
+
+        /// What an exact run takes from the file although it followed from the streams of a program; nil: nothing.
+        var undecided: String? {
+            switch self {
+            case .step(.session(_, _, let new, let isAdopted)):
+                // An export of before `adopted` was written has the evidence alone.
+                if !new.evidence.isEmpty { return "the guessed call of \(quoted(new.name))" }
+                return isAdopted ? "the adoption of \(quoted(new.name))" : nil
+            case .step(.about(let label, .ignored)): return "that \(label) ignored its interruption"
+            case .step, .expect, .exactly: return nil
+            }
+        }
     }
 
     /// For messages.
@@ -30,11 +42,23 @@ public struct Scenario: Sendable {
         memory.members.map { "s\($0.id)" }
             + lines.compactMap { line in
                 switch line.content {
-                case .step(.session(let label, _, _)): label == "-" ? nil : label
+                case .step(.session(let label, _, _, _)): label == "-" ? nil : label
                 case .step(.program(let label, _)): label
                 default: nil
                 }
             }
+    }
+
+    /// Lines with what the daemon decided by the streams of programs, which are not in the file: an exact run takes these
+    /// decisions from the file.
+    public internal(set) var undecided: [Undecided] = []
+
+    /// A line with such a decision.
+    public struct Undecided: Sendable, Hashable {
+        /// From 1.
+        public let line: Int
+        /// What was not decided again, for display.
+        public let what: String
     }
 
     var memory = Memory()
@@ -50,7 +74,8 @@ public struct Scenario: Sendable {
 
 /// A step. Sessions and clients have their names in the file.
 enum Step: Sendable {
-    case session(label: String, client: String, NewSession)
+    /// `isAdopted`: the streams of a program led to it, which are not in the file.
+    case session(label: String, client: String, NewSession, isAdopted: Bool)
     case about(String, Request)
     case vanish(String)
     case fact(Event)

@@ -33,7 +33,9 @@ public struct Transcript: Sendable {
         var body: [String] = []
         var size = 0
         for entry in history.entries {
-            let lines = entry.silent.map { transcript.step($0, creating: nil) } + transcript.lines(of: entry.decision)
+            let lines =
+                entry.silent.map { transcript.step($0, creating: nil) }
+                + transcript.lines(of: entry.decision, isAdoption: entry.isAdoption)
             size += lines.reduce(0) { $0 + $1.utf8.count + 1 }
             if size > limit { return nil }
             body += lines
@@ -50,9 +52,10 @@ public struct Transcript: Sendable {
     }
 
     /// The fixed form of a decision: time, step, and all effects in order.
-    public mutating func lines(of decision: Decision) -> [String] {
+    public mutating func lines(of decision: Decision, isAdoption: Bool = false) -> [String] {
         var lines = [
-            "at \(writtenTime(decision.time.microseconds))", step(decision.event, creating: decision.created),
+            "at \(writtenTime(decision.time.microseconds))",
+            step(decision.event, creating: decision.created) + (isAdoption ? " adopted" : ""),
             "= #\(decision.sequence)",
         ]
         if let refusal = decision.refusal {

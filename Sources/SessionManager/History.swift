@@ -10,12 +10,15 @@ public struct History: Sendable {
         /// In order; replayed before the decision's event.
         public let silent: [Event]
         public let decision: Decision
+        /// Whether it creates a session that nobody requested: the streams of a program led to it.
+        public let isAdoption: Bool
         /// The requests to the sound server after it and before the next decision.
         public internal(set) var requests: [Request] = []
 
-        public init(silent: [Event], decision: Decision) {
+        public init(silent: [Event], decision: Decision, isAdoption: Bool = false) {
             self.silent = silent
             self.decision = decision
+            self.isAdoption = isAdoption
         }
     }
 
@@ -93,13 +96,14 @@ public struct History: Sendable {
         dropCheckpoints()
     }
 
-    /// Stores the decision, if it changed or refused anything, or may influence later ones.
-    public mutating func append(_ decision: Decision) {
+    /// Stores the decision, if it changed or refused anything, or may influence later ones. `isAdoption`: as
+    /// ``Entry/isAdoption``.
+    public mutating func append(_ decision: Decision, isAdoption: Bool = false) {
         guard decision.isNoteworthy else {
             if decision.event.isSilentFact { keepSilent(decision.event) }
             return
         }
-        let entry = Entry(silent: silent, decision: decision)
+        let entry = Entry(silent: silent, decision: decision, isAdoption: isAdoption)
         if !silent.isEmpty { silent = [] }
         total += 1
         if ring.count < capacity {

@@ -11,7 +11,8 @@ struct SimulateCommand: ParsableCommand {
         commandName: "simulate",
         abstract: "Run a scenario file with the daemon's rules, without a daemon.",
         discussion: """
-            Prints the effects of each step, and exits 1 if an expectation fails. \
+            Prints the effects of each step, and exits 1 if an expectation fails, or if the file has decisions that \
+            followed from streams which it does not have. \
             sessionctl-scenario(5) describes the file format; 'sessionctl history --export' prints a scenario.
             """)
 
@@ -52,14 +53,24 @@ struct SimulateCommand: ParsableCommand {
             run.perform { view.add($1, $0) }
             Output.write(view.table)
         }
-        guard !run.failures.isEmpty else { return }
+        for undecided in scenario.undecided {
+            Output.note("\(scenario.file.escaped):\(undecided.line): not decided again: \(undecided.what.escaped)")
+        }
         for failure in run.failures {
             Output.note(
                 "\(scenario.file.escaped):\(failure.line): expected: \(failure.expected.escaped)\n"
                     + "\(scenario.file.escaped):\(failure.line): seen:     \(failure.seen.escaped)")
         }
-        let count = run.failures.count
-        throw Complaint.refused("\(count) expectation\(count == 1 ? "" : "s") failed")
+        if !run.failures.isEmpty {
+            let count = run.failures.count
+            throw Complaint.refused("\(count) expectation\(count == 1 ? "" : "s") failed")
+        }
+        if !scenario.undecided.isEmpty {
+            let count = scenario.undecided.count
+            throw Complaint.refused(
+                "the sessions were decided as in the file; but \(count) decision\(count == 1 ? "" : "s") followed from "
+                    + "streams of programs, which are not in the file")
+        }
     }
 
     /// At most one byte more than a scenario may have.
@@ -139,11 +150,16 @@ struct SimulationView {
                 ("seen", .string(failure.seen)),
             ])
         }
+        let undecided = scenario.undecided.map { undecided in
+            Value.properties([
+                ("line", .uint32(UInt32(clamping: undecided.line))), ("what", .string(undecided.what)),
+            ])
+        }
         return JSON.object(
             .simulate,
             [
                 ("scenario", .string(scenario.file)), ("steps", .array(of: "a{sv}", steps)),
-                ("failures", .array(of: "a{sv}", failures)),
+                ("failures", .array(of: "a{sv}", failures)), ("undecided", .array(of: "a{sv}", undecided)),
             ])
     }
 

@@ -141,6 +141,34 @@ import Testing
         #expect(stage.isServing)
     }
 
+    /// The streams of the call and of the music are not in the export. `simulate` does not decide about them, and says so.
+    @Test(arguments: ServerKind.allCases)
+    func exportOfAGuessedCall_isNotReplayedAsIfItHadBeenDecidedAgain(_ kind: ServerKind) throws {
+        let scene = try RealCallTests.Scene(kind, settings: "[adoption]\ncall-programs = gst-launch-1.0\n")
+        let music = try Tone.program(scene.server, hertz: 440, name: "Music")
+        #expect(try eventually { try scene.session("Music")?["State"] == .string("active") })
+        let phone = try Child(
+            "gst-launch-1.0",
+            ["-q", "pulsesrc", "!", "fakesink", "audiotestsrc", "wave=silence", "!", "pulsesink"],
+            environment: scene.server.environment)
+        #expect(try eventually(timeout: 30) { try scene.call() != nil }, "\(phone.errors)")
+        #expect(try eventually { try scene.session("Music")?["State"] == .string("interrupted") })
+        let (code, lines, errors) = try sessionctl(scene.stage, ["history", "--export"])
+        #expect(code == .code(0), "\(errors)")
+        let call = try #require(lines.firstIndex { $0.contains("evidence=") && $0.hasSuffix(" adopted") }, "\(lines)")
+        let song = try #require(lines.firstIndex { $0.contains("\"Music\"") && $0.hasSuffix(" adopted") }, "\(lines)")
+        let exported = lines.joined(separator: "\n") + "\n"
+        let file = try scene.stage.bus.folder.file("history.scenario", exported)
+        let simulated = try sessionctl(scene.stage, ["simulate", file])
+        #expect(simulated.code == .code(1), "\(simulated.err)")
+        #expect(simulated.err.contains(":\(call + 1): not decided again: the guessed call of "), "\(simulated.err)")
+        #expect(simulated.err.contains(":\(song + 1): not decided again: the adoption of "), "\(simulated.err)")
+        #expect(!simulated.err.contains("expected:"), "\(simulated.err)")
+        let again = try sessionctl(scene.stage, ["simulate", "--export", file])
+        #expect(again.out.joined(separator: "\n") + "\n" == exported)
+        withExtendedLifetime((music, phone)) {}
+    }
+
     @Test func simulate_exitsWithItsResult() throws {
         let stage = try DaemonStage()
         func run(_ text: String, _ more: [String] = []) throws -> (code: Child.Exit, out: [String], err: String) {

@@ -165,6 +165,48 @@ import Testing
         #expect(!run.failures.isEmpty)
     }
 
+    /// What followed from streams, which are not in the file, is not passed off as decided again.
+    @Test func adoptedSessionsInAHistory_areNamedAndKept() throws {
+        var shell = Shell(history: History(capacity: 8))
+        let music = try Configuration(category: .playback)
+        let plain = NewSession(name: "Plain", client: ClientID(1), configuration: music)
+        let adopted = NewSession(name: "Song", client: ClientID(2), configuration: music, notifiesOnExit: true)
+        let guessed = NewSession(
+            name: "Talk (call)", client: ClientID(3), sessionClass: .call, configuration: music, evidence: "plays")
+        shell.send(.create(plain))
+        for new in [adopted, guessed] {
+            shell.history.append(shell.arbiter.handle(.create(new), at: shell.now), isAdoption: true)
+        }
+        shell.send(.activate(SessionID(2)))
+        shell.send(.activate(SessionID(3)))
+        shell.send(.interruptionIgnored(SessionID(2)))
+        let text = Transcript.text(of: try #require(shell.history.replayable()))
+        let lines = text.split(separator: "\n").map(String.init)
+        #expect(lines.filter { $0.hasSuffix(" adopted") }.count == 2)
+        let scenario = try Scenario(text, file: "f")
+        #expect(
+            scenario.undecided.map(\.what) == [
+                "the adoption of 'Song'", "the guessed call of 'Talk (call)'", "that s2 ignored its interruption",
+            ])
+        #expect(
+            scenario.undecided.map(\.line)
+                == lines.indices.filter { lines[$0].hasSuffix(" adopted") || lines[$0].hasPrefix("ignored") }
+                .map { $0 + 1 })
+        var run = Run(scenario)
+        run.perform()
+        #expect(run.failures == [] && run.transcript == text)
+        // An earlier export, without the word.
+        let old = try Scenario(text.replacing(" adopted\n", with: "\n"), file: "f")
+        #expect(old.undecided.map(\.what) == Array(scenario.undecided.map(\.what).dropFirst()))
+        // A copy of the state in the middle of the call.
+        shell.history.keep(shell.arbiter)
+        let later = try Scenario(
+            Transcript.text(of: try #require(shell.history.replayable(from: shell.history.starts - 1))), file: "f")
+        #expect(later.undecided.map(\.what) == ["the guessed call of 'Talk (call)', made before this file begins"])
+        // Not in an exported file: the author states what is guessed.
+        #expect(try Scenario("session a playback class=call evidence=x", file: "f").undecided == [])
+    }
+
     @Test func memoryOfARunningArbiter_makesAnIdenticalArbiter() throws {
         for seed in UInt64(500)..<560 {
             var generator = SplitMix64(seed: seed)
