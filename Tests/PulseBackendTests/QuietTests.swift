@@ -31,7 +31,7 @@ import Testing
     @Test(arguments: ServerKind.allCases) func soundsDuringAndAfterACall_leaveNoWakeUpsAndNoHoldSink(
         _ kind: ServerKind
     ) throws {
-        let bench = try PulseBackendTests.Bench(kind.server(), holdIdleTime: 3)
+        let bench = try PulseBackendTests.Bench(kind.server(), holdIdleTime: 5)
         func hasHold() -> Bool { bench.backend.snapshot.hasHold }
         func sound(_ seconds: Double) throws {
             let program = try Tone.program(bench.pulse, hertz: 440, seconds: seconds, latency: 0.02)
