@@ -220,6 +220,38 @@ import Testing
         #expect(try FilmStage.names(in: stage.folder.path).filter { $0.hasSuffix(".mp4") }.isEmpty)
     }
 
+    /// FFmpeg names AAC in an M2TS file in a way that GStreamer does not know.
+    @Test func soundThatIsNamedButNotRead_isListedAndNeverLostSilently() throws {
+        let one = try film("one.m2ts", "-c:a aac -f mpegts -mpegts_m2ts_mode 1")
+        let facts = try stage.inspect(one)
+        let tracks = facts["tracks"]?.arrayValue?.compactMap(\.asProperties) ?? []
+        #expect(tracks.map { $0["type"] } == [.string("video"), .string("audio")])
+        #expect(tracks.last?["codec"] == .string("aac"))
+        #expect(facts["playable"] == .bool(false))
+        for preset in ["medium", "passthrough"] {
+            #expect(try stage.export(one, path("a.mp4"), [("preset", .string(preset))]) == "NotSupported")
+        }
+        #expect(try stage.pictures(one, [1]).first?.error == "")
+        let sound = try ffmpeg(Self.sound, "-c:a aac -f mpegts -mpegts_m2ts_mode 1", into: "sound.m2ts")
+        #expect(try stage.refusal("Inspect", [FilmStage.uri(sound), .properties([])]) == "NotSupported")
+        // Another sound can be read, so the export is made, and names the one that it does not have.
+        let two = try ffmpeg(
+            Self.pictures, Self.sound, Self.sound, "-map 0 -map 1 -map 2", Self.h264,
+            "-c:a:0 ac3 -c:a:1 aac -f mpegts -mpegts_m2ts_mode 1", into: "two.m2ts")
+        let new = try export(two, "two.mp4", "low")
+        #expect(new.leftOut == ["a further sound (aac)"])
+        #expect(try count("a", new.path) > 0)
+    }
+
+    @Test func furtherProgramOfATransportStream_isNamedAsLeftOut() throws {
+        let one = try film("one.ts")
+        let two = try ffmpeg(
+            "-i \(one) -i \(one) -map 0 -map 1 -c copy -program title=A:st=0:st=1 -program title=B:st=2:st=3",
+            into: "two.ts")
+        #expect(try export(one, "one.mp4", "passthrough").leftOut.isEmpty)
+        #expect(try export(two, "two.mp4", "passthrough").leftOut == ["a further program"])
+    }
+
     @Test func trackOfAWaveFile_isListedOnce() throws {
         let source = try ffmpeg(Self.sound, "-c:a pcm_mulaw", into: "a.wav")
         #expect(try stage.inspect(source)["tracks"]?.arrayValue?.count == 1)

@@ -41,6 +41,8 @@ struct ExportPlan {
     init(_ wish: Wish, _ facts: FilmFacts, find: Find) throws(FilmError) {
         guard facts.missing.isEmpty else { throw FilmError(.decoderNotFound, FilmError.isMissing(facts.missing)) }
         let isSoundOnly = wish.preset == .audio || wish.type == .m4a
+        // Without all of its sound or all of its pictures, the export would be another film.
+        if let lost = facts.lost(.audio) ?? (isSoundOnly ? nil : facts.lost(.video)) { throw Self.unreadable(lost) }
         let video = isSoundOnly ? nil : facts.video
         let audio = facts.audio
         if isSoundOnly, audio == nil { throw FilmError(.notSupported, "it has no sound") }
@@ -197,7 +199,17 @@ struct ExportPlan {
     private static func unused(_ facts: FilmFacts, isSoundOnly: Bool) -> [String] {
         var left: [String] = []
         var isFirst = true
-        for track in facts.tracks where track.kind == .video && !track.isStill {
+        for track in facts.tracks where track.isUnread {
+            switch track.kind {
+            case .audio: left.append(phrase(track, "a further sound"))
+            case .video: if !isSoundOnly { left.append(phrase(track, "further pictures")) }
+            case .subtitle: break
+            }
+        }
+        if facts.furtherPrograms > 0 {
+            left.append(facts.furtherPrograms == 1 ? "a further program" : "\(facts.furtherPrograms) further programs")
+        }
+        for track in facts.tracks where track.kind == .video && !track.isStill && !track.isUnread {
             // The user asked for the sound alone, or the first pictures are in the new file.
             if !isSoundOnly, !isFirst { left.append(phrase(track, "further pictures")) }
             if !isSoundOnly, isFirst, track.hasTransparency { left.append("the transparency of the pictures") }

@@ -33,6 +33,8 @@ struct FilmFacts {
         var hasTransparency = false
         /// A still picture, such as a cover.
         var isStill = false
+        /// The file names this track, but GStreamer does not read it.
+        var isUnread = false
 
         /// Rotation in degrees clockwise.
         var rotation: Int {
@@ -67,6 +69,8 @@ struct FilmFacts {
     let mimeType: String
     let tracks: [Track]
     let hasChapters: Bool
+    /// The number of programs of a transport stream of which GStreamer reads nothing.
+    let furtherPrograms: Int
     /// The missing plugins, as GStreamer describes them.
     let missing: [String]
     /// Owned by ``Tags``.
@@ -78,15 +82,17 @@ struct FilmFacts {
         deinit { gst_tag_list_unref(list) }
     }
 
-    var video: Track? { tracks.first { $0.kind == .video && !$0.isStill } }
+    var video: Track? { tracks.first { $0.kind == .video && !$0.isStill && !$0.isUnread } }
     var audio: Track? { sounds.first }
-    var sounds: [Track] { tracks.filter { $0.kind == .audio } }
+    var sounds: [Track] { tracks.filter { $0.kind == .audio && !$0.isUnread } }
     /// Whether it is a Matroska or WebM file.
     var isMatroska: Bool { mimeType.hasSuffix("/x-matroska") || mimeType.hasSuffix("/webm") }
     /// Whether the length is known only after reading the whole file: the file states none, as a recording of a browser, or
     /// a fragmented film is damaged.
     var isLengthUnknown: Bool { duration == 0 && !isLive && (video != nil || audio != nil) }
-    var isPlayable: Bool { missing.isEmpty && (video != nil || audio != nil) }
+    var isPlayable: Bool {
+        missing.isEmpty && (video != nil || audio != nil) && lost(.video) == nil && lost(.audio) == nil
+    }
 
     /// Reads the start of the file, and decodes a little (`GstDiscoverer`).
     init(_ file: FilmFile) throws(FilmError) {
@@ -110,6 +116,7 @@ struct FilmFacts {
         case GST_DISCOVERER_MISSING_PLUGINS: missing = Self.missing(info)
         case GST_DISCOVERER_TIMEOUT: throw FilmError(.decodeFailed, "it took longer than 8 s to read")
         default:
+            if let unread = Self.unreadable(file) { throw unread }
             let text = error.map { String(cString: $0.pointee.message) } ?? "no reason given"
             let isUnknown =
                 error?.pointee.domain == gst_stream_error_quark()
@@ -134,7 +141,7 @@ struct FilmFacts {
         isLive = gst_discoverer_info_get_live(info) != 0
         self.file = file
         self.missing = missing
-        tracks = Self.tracks(info)
+        (tracks, furtherPrograms) = Self.withUnread(Self.tracks(info), read: Self.streamIDs(info), file)
         hasChapters = gst_discoverer_info_get_toc(info) != nil
         guard let list = gst_tag_list_new_empty() else { throw FilmError(.decodeFailed, "no memory") }
         tags = Tags(owning: list)
@@ -169,7 +176,7 @@ struct FilmFacts {
         return names
     }
 
-    private static func each(_ list: UnsafeMutablePointer<GList>?, _ body: (OpaquePointer) -> Void) {
+    static func each(_ list: UnsafeMutablePointer<GList>?, _ body: (OpaquePointer) -> Void) {
         var link = list
         while let item = link {
             if let data = item.pointee.data { body(OpaquePointer(data)) }
