@@ -13,6 +13,13 @@ public struct HTTPRequest {
     /// byte of the request was sent, and its body within the same time again. A server that sends byte by byte does not
     /// extend it.
     public var silence = 60.0
+    /// The time limit for the head of the answer after the server has acknowledged the last byte of the body, in seconds: a
+    /// server may need long to store a large file. Nil: ``silence``. Until then, ``silence`` applies, so a transfer that stalls
+    /// is noticed as early as any other.
+    public var answering: Double?
+    /// Whether the request may use no connection that was open before: such a connection may be closed already, and then it is
+    /// unknown whether the server has the body.
+    public var needsNewConnection = false
     /// The largest stored part of the answer's body, in bytes; the rest is not received.
     public var answerLimit = 64 << 10
     /// Whether a server may refuse a large body before it is sent (`Expect: 100-continue`). With a server that does not

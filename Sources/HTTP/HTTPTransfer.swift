@@ -12,7 +12,12 @@ public final class HTTPTransfer {
     private let host: String
     private let answerLimit: Int
     private let silence: Double
+    private let answering: Double
+    private let bodyLength: UInt64
     private let onProgress: (HTTPTransfer) -> Void
+    /// Called once, when the last byte of the body was passed to the network: from now on, the server may have all of it. It
+    /// must not end the transfer.
+    public var onBodySent: (() -> Void)?
     private let onDone: (Result<HTTPResponse, HTTPError>) -> Void
     private weak var client: HTTPClient?
     private var list: UnsafeMutablePointer<curl_slist>?
@@ -72,6 +77,8 @@ public final class HTTPTransfer {
         // With a rate limit, there is a pause between two blocks.
         let pause = request.rate > 0 ? Double(HTTPTransfer.smallestBlock) / Double(request.rate) : 0
         silence = request.silence + pause
+        answering = request.answering ?? silence
+        bodyLength = request.body.length
         reader = request.body.reader
         mayRepeat = request.mayRepeat
         var lines = request.fields.map { $0.value.isEmpty ? "\($0.name);" : "\($0.name): \($0.value)" }
@@ -128,6 +135,7 @@ public final class HTTPTransfer {
             shim_set_long(easy, CURLOPT_NOSIGNAL, 1),
             shim_set_long(easy, CURLOPT_TCP_KEEPALIVE, 1),
             shim_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(max(0.001, request.connecting) * 1_000)),
+            shim_set_long(easy, CURLOPT_FRESH_CONNECT, request.needsNewConnection ? 1 : 0),
             shim_set_unsent_limit(easy),
         ]
         switch request.method {
@@ -173,6 +181,9 @@ public final class HTTPTransfer {
         movedAt = MonotonicClock.now()
     }
 
+    /// Whether the last byte of the request's body was passed to the network. False for a request without a body.
+    public private(set) var isBodySent = false
+
     /// Ends the transfer at once, without an answer.
     public func cancel() { client?.end(self, nil) }
 
@@ -200,9 +211,13 @@ public final class HTTPTransfer {
 
     /// Fails the transfer if the server has sent nothing for too long.
     private func checkSilence() {
-        let due = movedAt &+ MonotonicClock.microseconds(silence)
-        guard MonotonicClock.now() >= due else {
-            silenceTimer?.arm(at: due)
+        lookAtConnection()
+        let isWaiting = isBodySent && delivered == bytesSent && !isHeadWhole
+        let due = movedAt &+ MonotonicClock.microseconds(isWaiting ? answering : silence)
+        let now = MonotonicClock.now()
+        guard now >= due else {
+            // No event says that the last byte was acknowledged, which begins the other limit.
+            silenceTimer?.arm(at: isBodySent && !isWaiting && !isHeadWhole ? min(due, now &+ 1_000_000) : due)
             return
         }
         client?.end(self, .failure(HTTPError(CURLE_OPERATION_TIMEDOUT, host: host)))
@@ -270,6 +285,10 @@ public final class HTTPTransfer {
     private func noteSent() {
         var sent: Int64 = 0
         if shim_get_size(easy, CURLINFO_SIZE_UPLOAD_T, &sent) == CURLE_OK { bytesSent = UInt64(max(0, sent)) }
+        guard bodyLength > 0, bytesSent >= bodyLength, !isBodySent else { return }
+        isBodySent = true
+        if answering != silence { silenceTimer?.arm(after: min(answering, 1)) }
+        onBodySent?()
     }
 
     /// Whether more bytes were sent than at the last report.

@@ -50,6 +50,9 @@ public actor Upload {
         public var hasChecksum = false
         /// The number of tries without progress; nil: 5; 0: no limit.
         public var tries: UInt32?
+        /// The longest time from the last byte of a whole file (put, post) to the answer, in seconds, 1 to 86,400; nil: 600.
+        /// After it, the upload fails: the file may be there, and is not sent again.
+        public var answerTimeout: UInt32?
         /// Whether the upload continues after this program ends.
         public var isDetached = true
 
@@ -199,6 +202,7 @@ extension Upload.Options {
         if let chunkSize { values.append(("chunk-size", .uint64(chunkSize))) }
         if let rate { values.append(("rate", .uint64(rate))) }
         if let tries { values.append(("tries", .uint32(tries))) }
+        if let answerTimeout { values.append(("answer-timeout", .uint32(answerTimeout))) }
         return .properties(values)
     }
 

@@ -9,6 +9,7 @@ public import PluginAPI
 /// - Only the server states how much it has. After each failure it is asked, and no byte before that offset is sent
 ///   again.
 /// - It is done only if the server has confirmed the last byte, or has accepted the whole file.
+/// - A whole file of which the server may have every byte is never sent again: without an answer, the upload fails, and says it.
 /// - After a temporary failure, it waits and tries again. After five tries without progress, it fails.
 /// - After the end there are no more effects.
 ///
@@ -108,6 +109,10 @@ public struct UploadMachine: Sendable, Hashable {
         case allowed(Bool)
         /// The answer to the running request.
         case answered(Answer)
+        /// The last byte of the running request was passed to the network.
+        case sent
+        /// There is no answer that HTTP allows: what answered does not store files. The rest is as for ``cut(_:counts:)``.
+        case notStored(String, counts: Bool)
         /// There is no answer, for a temporary reason. `counts`: whether this counts as a try; false while this machine
         /// has no network.
         case cut(String, counts: Bool)
@@ -165,6 +170,8 @@ public struct UploadMachine: Sendable, Hashable {
     public private(set) var isPaused = false
     /// Whether the upload may use the network.
     public private(set) var isAllowed = false
+    /// Whether the server may have the whole file, by ``Method/put`` or ``Method/post``, and has not answered.
+    public private(set) var mayBeThere = false
     /// The number of tries without progress.
     public private(set) var troubles = 0
     /// The number of waits since the last progress or change of the network. Each wait is longer than the one before.
@@ -185,8 +192,10 @@ public struct UploadMachine: Sendable, Hashable {
     /// - Parameters:
     ///   - uploadAddress: the address of an upload that was started before (tus).
     ///   - confirmed: the number of bytes that the server had of it.
+    ///   - mayBeThere: whether the last process ended after the last byte of the whole file, and before the answer.
     public init(
-        _ plan: Plan, to address: String, uploadAddress: String? = nil, confirmed: UInt64 = 0, isPaused: Bool = false
+        _ plan: Plan, to address: String, uploadAddress: String? = nil, confirmed: UInt64 = 0, isPaused: Bool = false,
+        mayBeThere: Bool = false
     ) {
         method = plan.method
         size = plan.size
@@ -198,6 +207,7 @@ public struct UploadMachine: Sendable, Hashable {
         self.confirmed = min(confirmed, plan.size)
         best = self.confirmed
         self.isPaused = isPaused
+        self.mayBeThere = mayBeThere
         stage =
             switch plan.method {
             case .auto: .ready(.ask)
@@ -246,9 +256,27 @@ public struct UploadMachine: Sendable, Hashable {
             return allowed ? next() : holdBack()
         case .answered(let answer):
             guard case .working(let request) = stage else { return [] }
-            return answered(request, answer, now)
+            // A proxy that lost the server behind it does not know what that server has.
+            if mayBeThere, answer.status == 502 || answer.status == 504 {
+                return uncertain("the server answered \(answer.status)")
+            }
+            let wasUncertain = mayBeThere
+            mayBeThere = false
+            let effects = answered(request, answer, now)
+            return wasUncertain && !isOver ? [.save(mustSurvive: false)] + effects : effects
+        case .notStored(let why, let counts):
+            guard case .working(let request) = stage else { return [] }
+            let wasUncertain = mayBeThere
+            mayBeThere = false
+            let effects = retry(afterTrouble(request), why, counts: counts, now)
+            return wasUncertain && !isOver ? [.save(mustSurvive: false)] + effects : effects
+        case .sent:
+            guard case .working(.whole) = stage, !mayBeThere else { return [] }
+            mayBeThere = true
+            return [.save(mustSurvive: true)]
         case .cut(let why, let counts):
             guard case .working(let request) = stage else { return [] }
+            if mayBeThere { return uncertain(why) }
             return retry(afterTrouble(request), why, counts: counts, now)
         case .broke(let error):
             guard case .working = stage else { return [] }
@@ -279,6 +307,7 @@ public struct UploadMachine: Sendable, Hashable {
 
     private mutating func next() -> [Effect] {
         guard case .ready(let request) = stage, isAllowed, !isPaused else { return [] }
+        if mayBeThere { return uncertain("the upload was interrupted before the server answered") }
         stage = .working(request)
         return [.request(request)]
     }
@@ -290,7 +319,8 @@ public struct UploadMachine: Sendable, Hashable {
 
     /// The upload may not use the network any more.
     private mutating func holdBack() -> [Effect] {
-        guard case .working(let request) = stage else { return [] }
+        // Nothing is sent any more: only the answer is missing.
+        guard case .working(let request) = stage, !mayBeThere else { return [] }
         stage = .ready(afterTrouble(request))
         return [.abort]
     }
@@ -304,6 +334,14 @@ public struct UploadMachine: Sendable, Hashable {
     private mutating func end(_ end: End) -> [Effect] {
         stage = .over(end)
         return [.end(end)]
+    }
+
+    /// The server may have the file. A second one could be stored beside it, or could replace a newer one.
+    private mutating func uncertain(_ why: String) -> [Effect] {
+        end(
+            fail(
+                .networkFailed,
+                "\(why), after the whole file was sent: it may be there; check before you upload it again"))
     }
 
     private func fail(_ code: SessionError.Code, _ reason: String) -> End { .failed(SessionError(code, reason)) }

@@ -28,6 +28,9 @@ public struct UploadRecord: Sendable, Hashable {
         /// Whether each piece has a checksum (tus).
         public var hasChecksum = false
         public var tries = 5
+        /// The longest time from the last byte of a whole file (put, post) to the answer, in seconds.
+        public var answerTimeout = Options.answerTimeout
+        public static let answerTimeout = 600
 
         public init() {}
     }
@@ -46,6 +49,8 @@ public struct UploadRecord: Sendable, Hashable {
     public var confirmed: UInt64
     public var chunkSize: UInt64
     public var isPaused: Bool
+    /// Whether the server may have the whole file, and has not answered.
+    public var mayBeThere = false
 
     public init(number: UInt64, path: String, address: String, options: Options, identity: FileIdentity) {
         (self.number, self.path, self.address) = (number, path, address)
@@ -74,6 +79,7 @@ public struct UploadRecord: Sendable, Hashable {
         confirmed = machine.confirmed
         chunkSize = machine.chunkSize
         isPaused = machine.isPaused
+        mayBeThere = machine.mayBeThere
     }
 
     /// A machine that continues the upload.
@@ -81,7 +87,8 @@ public struct UploadRecord: Sendable, Hashable {
         UploadMachine(
             UploadMachine.Plan(
                 method: method, size: identity.size, chunkSize: chunkSize, tries: options.tries, spread: spread),
-            to: target, uploadAddress: uploadAddress, confirmed: confirmed, isPaused: isPaused)
+            to: target, uploadAddress: uploadAddress, confirmed: confirmed, isPaused: isPaused,
+            mayBeThere: mayBeThere)
     }
 
     // MARK: Text
@@ -115,6 +122,9 @@ public struct UploadRecord: Sendable, Hashable {
         add("confirmed", "\(confirmed)")
         add("chunk", "\(chunkSize)")
         add("paused", "\(isPaused)")
+        // Only if they are not the defaults: a record of an earlier version has no such lines.
+        if options.answerTimeout != Options.answerTimeout { add("answer", "\(options.answerTimeout)") }
+        if mayBeThere { add("sent", "true") }
         lines.append(UploadRecord.tail)
         return lines.joined(separator: "\n") + "\n"
     }
@@ -155,6 +165,10 @@ public struct UploadRecord: Sendable, Hashable {
             let isPaused = flag("paused")
         else { return nil }
         var options = Options()
+        if values["answer"] != nil {
+            guard let seconds = number("answer"), 1...86_400 ~= seconds else { return nil }
+            options.answerTimeout = Int(seconds)
+        }
         options.method = asked
         options.field = field
         options.form = form
@@ -175,6 +189,10 @@ public struct UploadRecord: Sendable, Hashable {
         self.confirmed = confirmed
         chunkSize = chunk
         self.isPaused = isPaused
+        if values["sent"] != nil {
+            guard let sent = flag("sent") else { return nil }
+            mayBeThere = sent
+        }
     }
 
     /// The text with every byte escaped that is not a visible ASCII character.

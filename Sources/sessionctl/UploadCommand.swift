@@ -47,6 +47,11 @@ struct UploadCommand: ParsableCommand {
     var chunkSize: Size?
     @Option(help: "The number of tries without progress; 0: no limit; default: 5.")
     var tries: UInt32?
+    @Option(
+        help: ArgumentHelp(
+            "The longest time for the answer after the last byte of a file was sent by put or post; default: 600.",
+            valueName: "seconds"))
+    var answerTimeout: UInt32?
     @Flag(help: "Also send while the network is metered.")
     var metered = false
     @Flag(help: "Send a checksum with each request of tus.")
@@ -74,6 +79,9 @@ struct UploadCommand: ParsableCommand {
 
     func validate() throws {
         if tus, let method, method != .tus { throw ValidationError("--tus and --method \(method.rawValue) contradict") }
+        if let answerTimeout, !(1...86_400 ~= answerTimeout) {
+            throw ValidationError("--answer-timeout needs 1 to 86400 seconds")
+        }
         if checksum, !tus, method != .tus { throw ValidationError("--checksum needs --tus") }
     }
 
@@ -105,6 +113,7 @@ struct UploadCommand: ParsableCommand {
         options.rate = rate?.bytes
         options.chunkSize = chunkSize?.bytes
         options.tries = tries
+        options.answerTimeout = answerTimeout
         options.allowsMeteredNetwork = metered
         options.hasChecksum = checksum
         options.deletesWhenDone = delete

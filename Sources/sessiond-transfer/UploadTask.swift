@@ -152,6 +152,9 @@ final class UploadTask {
             transfer = plugin.client.start(made, onProgress: { [weak self] in self?.progressed($0) }) { [weak self] in
                 self?.answered(request, at: made.address, $0)
             }
+            guard request == .whole else { return }
+            transfer?.onBodySent = { [weak self] in self?.take(.sent) }
+            if transfer?.isBodySent == true { take(.sent) }
         } catch {
             take(.sourceLost(error))
         }
@@ -206,6 +209,9 @@ final class UploadTask {
             }
             // The upload cannot be continued after a cut, so the server may refuse it before the body is sent.
             made.asksBeforeSending = machine.size > 1 << 20
+            made.answering = Double(record.options.answerTimeout)
+            // Nobody sends it a second time: two forms are two files.
+            (made.mayRepeat, made.needsNewConnection) = (machine.method == .put, machine.method != .put)
             return made
         }
     }
@@ -280,7 +286,8 @@ final class UploadTask {
             case .changed, .unreadable: take(.sourceLost(SessionError(.invalidSource, error.message)))
             case .badAddress: take(.broke(.badParameter(error.message)))
             case .notTrusted: take(.broke(SessionError(.networkFailed, error.message)))
-            case .hostNotFound, .notReachable, .timedOut, .cut, .notHTTP, .other:
+            case .notHTTP: take(.notStored(error.message, counts: !plugin.machine.isOffline))
+            case .hostNotFound, .notReachable, .timedOut, .cut, .other:
                 take(.cut(error.message, counts: !plugin.machine.isOffline))
             case .cancelled: break
             }

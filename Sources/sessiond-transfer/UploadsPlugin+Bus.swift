@@ -113,7 +113,7 @@ extension UploadRecord.Options {
             dictionary,
             known: [
                 "method", "field", "form", "headers", "content-type", "chunk-size", "rate", "metered",
-                "delete-when-done", "checksum", "tries", "detached",
+                "delete-when-done", "checksum", "tries", "detached", "answer-timeout",
             ])
         for key in ["method", "field", "content-type", "metered"] {
             try check(reader.string(key) ?? "", key, limits.text)
@@ -166,6 +166,12 @@ extension UploadRecord.Options {
             throw bad("'checksum' is a part of tus; set 'method' to tus, too")
         }
         options.tries = Int(min(try reader.uint32("tries") ?? 5, limits.tries))
+        if let seconds = try reader.uint32("answer-timeout") {
+            guard 1...86_400 ~= seconds else {
+                throw bad("'answer-timeout' must be from 1 to 86400 seconds, not \(seconds)")
+            }
+            options.answerTimeout = Int(seconds)
+        }
         return (options, try reader.bool("detached") ?? true)
     }
 

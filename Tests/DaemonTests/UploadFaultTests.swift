@@ -133,6 +133,47 @@ import Testing
         #expect(stage.records.isEmpty)
     }
 
+    private static let uncertain = "it may be there; check before you upload it again"
+
+    /// The server has the file, but it answers after the limit, or never.
+    @Test(arguments: ["PUT", "POST"], ["5", "-1"]) func wholeFileWithoutAnAnswer_isNeverSentAgain(
+        _ method: String, _ seconds: String
+    ) throws {
+        let stage = try UploadStage(machine: true)
+        let (path, bytes) = try stage.file(300_000)
+        try stage.server.tell("late \(method) \(seconds) 9")
+        let job = try stage.upload(
+            path, to: "film", [("method", .string(method.lowercased())), ("answer-timeout", .uint32(1))])
+        #expect(
+            stage.wait {
+                stage.nudge(job)
+                return stage.state(job) == "failed"
+            }, "\(stage.message(job))")
+        #expect(stage.message(job).contains(Self.uncertain), "\(stage.message(job))")
+        #expect(stage.server.requests.filter { $0.status == 0 }.count == 1)
+        #expect(stage.server.stored("film")?.range(of: bytes) != nil)
+        #expect(stage.records.isEmpty)
+    }
+
+    @Test func pluginEndsBeforeTheAnswer_fileIsNotSentAgain() throws {
+        let stage = try UploadStage()
+        let (path, bytes) = try stage.file(300_000)
+        try stage.server.tell("late PUT 600 9")
+        let job = try stage.upload(path, to: "film", [("method", .string("put"))])
+        #expect(
+            stage.wait {
+                let name = stage.records.first
+                let record = name.flatMap { FileManager.default.contents(atPath: stage.recordFolder + $0) }
+                return record.map { String(decoding: $0, as: UTF8.self).contains("\nsent true\n") } ?? false
+                    && stage.server.requests.contains { $0.status == 0 }
+            })
+        try stage.restart()
+        #expect(stage.end(job) == "failed")
+        #expect(stage.message(job).contains(Self.uncertain), "\(stage.message(job))")
+        #expect(stage.server.requests.filter { $0.status == 0 }.count == 1)
+        #expect(stage.server.stored("film") == bytes)
+    }
+
     @Test func serverLosesTheUpload_itStartsAgain() throws {
         let stage = try UploadStage()
         let (path, bytes) = try stage.file(600_000)

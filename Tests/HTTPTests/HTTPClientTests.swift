@@ -162,6 +162,21 @@ import Testing
         #expect(try stage.ask(stage.put(HTTPBody([.bytes([1])]))).get().status == 201)
     }
 
+    @Test func answerAfterALargeBody_hasItsOwnLimit() throws {
+        let stage = try Stage()
+        try stage.server.tell("late PUT 1.5 1")
+        var request = try stage.put(HTTPBody([.bytes([1])]))
+        (request.silence, request.answering) = (0.4, 50)
+        #expect(try stage.ask(request).get().status == 201)
+        // A stall before the last byte is noticed as before.
+        let (file, _, _) = try stage.file(20 << 20)
+        try stage.server.tell("hold 100000")
+        var stalled = try stage.put(HTTPBody([.file(file, offset: 0, length: 20 << 20)]))
+        (stalled.silence, stalled.connecting, stalled.answering) = (0.4, 0.4, 3_600)
+        guard case .failure(let error) = try stage.ask(stalled) else { throw SupportError("an answer") }
+        #expect(error.kind == .timedOut)
+    }
+
     @Test(arguments: ["head", "body"]) func answerThatDrips_isATimeOut(_ part: String) throws {
         let stage = try Stage()
         try stage.server.tell("drip PUT \(part) 1")

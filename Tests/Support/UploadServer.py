@@ -17,6 +17,8 @@ Reads one command a line from standard input and answers "done COMMAND":
                             the same, when their bodies are stored
     page METHOD COUNT       answers 200 with a page, without storing anything
     redirect METHOD STATUS TARGET COUNT
+    late METHOD SECONDS COUNT
+                            stores the body, and answers after so many seconds; negative: ends the connection instead
     silent METHOD COUNT     reads the head and then nothing, and says nothing
     endless METHOD COUNT    answers with a body without an end
     drip METHOD PART COUNT  sends the head or the body of an answer (PART) byte by byte, without an end
@@ -232,6 +234,14 @@ class Connection:
 
     # PUT and forms
 
+    def dawdle(self):
+        rule = self.rule(("late",))
+        if rule:
+            say(json.dumps({"method": self.method, "path": "late", "status": 0, "body": self.received}))
+            if rule["seconds"] < 0:
+                reset(self.socket)
+            time.sleep(rule["seconds"])
+
     def plainly(self, name):
         if name == "null":
             self.drop()
@@ -245,6 +255,7 @@ class Connection:
             if rule:
                 return self.answer(rule["status"])
             os.rename(place + ".part", place)
+            self.dawdle()
             return self.answer(201, [("ETag", '"1"')])
         if self.method == "POST":
             with open(place + ".part", "wb") as file:
@@ -253,6 +264,7 @@ class Connection:
             os.rename(place + ".part", place)
             with open(place + ".type", "w") as file:
                 file.write(self.fields.get("content-type", ""))
+            self.dawdle()
             return self.answer(200, [("Content-Type", "text/html")], b"<html>Thank you</html>")
         self.drop()
         if self.method in ("GET", "HEAD"):
@@ -373,6 +385,8 @@ def command(words):
                       "count": int(words[4])})
     elif words[0] == "drip":
         rules.append({"kind": words[0], "method": words[1], "part": words[2], "count": int(words[3])})
+    elif words[0] == "late":
+        rules.append({"kind": words[0], "method": words[1], "seconds": float(words[2]), "count": int(words[3])})
     elif words[0] in ("page", "silent", "endless", "garbage"):
         rules.append({"kind": words[0], "method": words[1], "count": int(words[2])})
     elif words[0] == "forget":

@@ -256,6 +256,57 @@ import Testing
         }
     }
 
+    private static func sent(_ method: UploadMachine.Method = .put) -> UploadMachine {
+        var machine = UploadMachine(.init(method: method, size: 100), to: "a")
+        #expect(machine.handle(.allowed(true), at: 0) == [.request(.whole)])
+        #expect(machine.handle(.sent, at: 0) == [.save(mustSurvive: true)])
+        return machine
+    }
+
+    private static func isUncertain(_ machine: UploadMachine) -> Bool {
+        guard case .over(.failed(let error)) = machine.stage else { return false }
+        return error.reason.hasSuffix("it may be there; check before you upload it again")
+    }
+
+    @Test(arguments: [UploadMachine.Method.put, .post])
+    func wholeFileThatMayBeThere_isNeverSentAgain(_ method: UploadMachine.Method) {
+        let inputs: [UploadMachine.Input] = [
+            .cut("gone", counts: true), .cut("offline", counts: false), .answered(.init(502)), .answered(.init(504)),
+        ]
+        for input in inputs {
+            var machine = Self.sent(method)
+            _ = machine.handle(input, at: 0)
+            #expect(Self.isUncertain(machine), "\(input): \(machine.stage)")
+        }
+        var later = UploadMachine(.init(method: method, size: 100), to: "a", mayBeThere: true)
+        _ = later.handle(.allowed(true), at: 0)
+        #expect(Self.isUncertain(later))
+    }
+
+    @Test func answerToAWholeFile_decidesWhetherItIsThere() {
+        for input in [UploadMachine.Input.answered(.init(503)), .notStored("no HTTP", counts: true)] {
+            var machine = Self.sent()
+            #expect(machine.handle(input, at: 0).first == .save(mustSurvive: false))
+            #expect(!machine.mayBeThere)
+            #expect(machine.handle(.networkChanged, at: 0) == [.request(.whole)])
+        }
+        var done = Self.sent()
+        #expect(done.handle(.answered(.init(201)), at: 0) == [.end(.done)])
+        // Before the last byte, nothing can be there.
+        var cut = UploadMachine(.init(method: .put, size: 100), to: "a")
+        _ = cut.handle(.allowed(true), at: 0)
+        _ = cut.handle(.cut("gone", counts: true), at: 0)
+        #expect(cut.handle(.networkChanged, at: 0) == [.request(.whole)])
+    }
+
+    @Test func pauseAfterTheLastByte_waitsForTheAnswer() {
+        for input in [UploadMachine.Input.pause, .allowed(false)] {
+            var machine = Self.sent()
+            #expect(!machine.handle(input, at: 0).contains(.abort))
+            #expect(machine.handle(.answered(.init(201)), at: 0) == [.end(.done)])
+        }
+    }
+
     @Test func zeroTries_neverGiveUp() {
         var machine = Self.created(tries: 0)
         for _ in 0..<2_000 {

@@ -27,6 +27,7 @@ import Testing
         options.deletesWhenDone = .random(using: &chance)
         options.hasChecksum = .random(using: &chance)
         options.tries = .random(in: 0...1_000, using: &chance)
+        options.answerTimeout = Bool.random(using: &chance) ? .random(in: 1...86_400, using: &chance) : 600
         let size = UInt64.random(in: 0 ... .max, using: &chance)
         var record = UploadRecord(
             number: .random(in: 0 ... .max, using: &chance), path: text(), address: text(), options: options,
@@ -39,6 +40,7 @@ import Testing
         record.confirmed = .random(in: 0...size, using: &chance)
         record.chunkSize = .random(in: 1 ... .max, using: &chance)
         record.isPaused = .random(using: &chance)
+        record.mayBeThere = .random(using: &chance)
         return record
     }
 
