@@ -87,18 +87,6 @@ static void films_reader_added(GstElement *element, GstElementFactory *factory, 
 static inline void films_hear_errors(GstElement *pipeline) {
     films_on_element(pipeline, NULL, films_reader_added, NULL, NULL);
 }
-// The pipeline of a discoverer is private, but its source is not.
-static void films_discoverer_source(GstDiscoverer *discoverer, GstElement *source, gpointer data) {
-    (void)discoverer, (void)data;
-    GstObject *top = (GstObject *)gst_object_ref(source);
-    for (GstObject *parent; (parent = gst_object_get_parent(top)); top = parent) gst_object_unref(top);
-    if (GST_IS_BIN(top)) films_hear_errors((GstElement *)top);
-    gst_object_unref(top);
-}
-static inline void films_hear_errors_of_discoverer(GstDiscoverer *discoverer) {
-    g_signal_connect(discoverer, "source-setup", G_CALLBACK(films_discoverer_source), NULL);
-}
-
 // Reading a film frame by frame. Swift holds a `films_gate`; its probes check and change the input of the decoder.
 //
 // A decoder drops the frames before the segment, and moves the start of a frame that the segment cuts. Then the start
@@ -289,6 +277,36 @@ static inline void films_patch_number(GstElement *pipeline, guint64 place, guint
     for (guint index = 0; index < patch->size; index++)
         patch->bytes[index] = (guint8)(value >> (8 * (patch->size - 1 - index)));
     films_on_element(pipeline, "qtdemux", films_patch_added, patch, (GDestroyNotify)g_atomic_rc_box_release);
+}
+
+// The pipeline of a discoverer is private, but its source is not.
+typedef struct {
+    guint64 place;
+    guint size;
+} films_unknown_length;
+static void films_discoverer_source(GstDiscoverer *discoverer, GstElement *source, gpointer data) {
+    (void)discoverer;
+    films_unknown_length *length = (films_unknown_length *)data;
+    GstObject *top = (GstObject *)gst_object_ref(source);
+    for (GstObject *parent; (parent = gst_object_get_parent(top)); top = parent) gst_object_unref(top);
+    if (GST_IS_BIN(top)) {
+        films_hear_errors((GstElement *)top);
+        if (length->size) films_patch_number((GstElement *)top, length->place, length->size, 0);
+    }
+    gst_object_unref(top);
+}
+static void films_unknown_length_free(gpointer data, GClosure *closure) {
+    (void)closure;
+    g_free(data);
+}
+// It hears errors, and demuxers of MP4 files read 0 as the number of `size` bytes at `place`; size 0: no number changes.
+static inline void films_prepare_discoverer(GstDiscoverer *discoverer, guint64 place, guint size) {
+    films_unknown_length *length = g_new0(films_unknown_length, 1);
+    length->place = place;
+    length->size = size;
+    g_signal_connect_data(
+        discoverer, "source-setup", G_CALLBACK(films_discoverer_source), length, films_unknown_length_free,
+        (GConnectFlags)0);
 }
 
 // qtdemux 1.22 takes numbers with the lowest byte first for numbers with the highest byte first in some QuickTime files. The

@@ -26,6 +26,13 @@ package struct MovieIndex: Equatable {
     /// The times of the first fragment in the table of fragments (`tfra`), one for each track.
     package private(set) var firstPieces: [Number] = []
 
+    /// Whether GStreamer skips a track because it is shorter than a fifth of the film: it takes the track for a preview. Not if
+    /// it is a short track with pictures beside a longer one.
+    package private(set) var hasShortTrack = false
+
+    /// The length of the film in seconds, as its header states it; nil: none.
+    package var seconds: Double? { length.map { Double($0.value) / Double(timescale) } }
+
     static let indexLimit = 64 << 20
     static let boxLimit = 64
 
@@ -148,6 +155,34 @@ package struct MovieIndex: Equatable {
         let value = Self.number(header, lengthPlace, size)
         guard timescale > 0, value > 0, header.count >= lengthPlace + size else { return }
         length = Number(place: origin + header.startIndex + lengthPlace, size: size, value: value)
+        hasShortTrack = Self.hasShortTrack(tracks, Double(value) / Double(timescale))
+    }
+
+    private static func hasShortTrack(_ tracks: [ArraySlice<UInt8>], _ whole: Double) -> Bool {
+        let known = tracks.compactMap(kindAndLength)
+        let limit = whole / 5
+        let hasPictures = known.contains { $0.kind == "vide" && $0.seconds >= limit }
+        return known.contains { track in
+            track.seconds > 0 && track.seconds < limit
+                && (track.kind == "vide" ? !hasPictures : ["soun", "text", "sbtl", "subt"].contains(track.kind))
+        }
+    }
+
+    private static func kindAndLength(of track: ArraySlice<UInt8>) -> (kind: String, seconds: Double)? {
+        var (kind, scale, units) = ("", 0, 0)
+        each(track) { name, content in
+            each(name == "mdia" ? content : content.prefix(0)) { name, content in
+                switch name {
+                case "hdlr": kind = String(decoding: content.dropFirst(8).prefix(4), as: UTF8.self)
+                case "mdhd":
+                    let isLong = content.first == 1
+                    scale = number(content, isLong ? 20 : 12, 4)
+                    units = number(content, isLong ? 24 : 16, isLong ? 8 : 4)
+                default: break
+                }
+            }
+        }
+        return scale > 0 ? (kind, Double(units) / Double(scale)) : nil
     }
 
     /// The position of the matrix in a video track; nil for other tracks.

@@ -220,6 +220,31 @@ import Testing
         #expect(try FilmStage.names(in: stage.folder.path).filter { $0.hasSuffix(".mp4") }.isEmpty)
     }
 
+    /// GStreamer takes a track that is shorter than a fifth of the film for a preview.
+    @Test func shortTrack_isATrackAsAnyOther() throws {
+        let pictures = try ffmpeg(
+            "-f lavfi -i testsrc2=s=320x180:r=25:d=1 -f lavfi -i sine=d=10", Self.h264, "-c:a aac", into: "short.mp4")
+        let sound = try ffmpeg(
+            "-f lavfi -i testsrc2=s=320x180:r=25:d=10 -f lavfi -i sine=d=1", Self.h264, "-c:a aac", into: "beep.mov")
+        for film in [pictures, sound] {
+            let facts = try stage.inspect(film)
+            #expect(facts["tracks"]?.arrayValue?.count == 2)
+            #expect(abs((facts["duration"]?.doubleValue ?? 0) - 10) < 0.05)
+            for preset in ["low", "passthrough"] {
+                let new = try export(film, "\(preset)-\(film.hashValue).mp4", preset).path
+                #expect(try count("v", new) == count("v", film), "\(film) \(preset)")
+                #expect(abs(try count("a", new) - count("a", film)) < 4, "\(film) \(preset)")
+                #expect(abs(try length(new) - 10) < 0.1, "\(film) \(preset)")
+            }
+            let exact = [("tolerance-before", Value.double(0)), ("tolerance-after", .double(0))]
+            #expect(try stage.pictures(film, [0.52], exact).map(\.actual).map { abs($0 - 0.52) < 0.001 } == [true])
+        }
+        let part = try export(
+            sound, "part.mp4", "low", [("time-range", .structure([.double(6), .double(8)]))]
+        ).path
+        #expect(abs(try length(part) - 2) < 0.1)
+    }
+
     /// FFmpeg names AAC in an M2TS file in a way that GStreamer does not know.
     @Test func soundThatIsNamedButNotRead_isListedAndNeverLostSilently() throws {
         let one = try film("one.m2ts", "-c:a aac -f mpegts -mpegts_m2ts_mode 1")

@@ -102,7 +102,10 @@ struct FilmFacts {
             throw FilmError(.decodeFailed, error.map { String(cString: $0.pointee.message) } ?? "no discoverer")
         }
         defer { g_object_unref(discoverer) }
-        films_hear_errors_of_discoverer(discoverer)
+        let index = MovieIndex(file.path)
+        let length = index.flatMap { $0.hasShortTrack ? $0.length : nil }
+        // With this length, the demuxer would skip the short track.
+        films_prepare_discoverer(discoverer, guint64(length?.place ?? 0), guint(length?.size ?? 0))
         let found = gst_discoverer_discover_uri(discoverer, file.uri, &error)
         defer { if let error { g_error_free(error) } }
         guard let info = found else {
@@ -127,15 +130,17 @@ struct FilmFacts {
             }
             throw FilmError(.decodeFailed, "it is damaged, or its format is not what its name says (\(text))")
         }
-        let length = gst_discoverer_info_get_duration(info)
-        if MovieIndex(file.path)?.isFragmented == true {
+        let measured = gst_discoverer_info_get_duration(info)
+        if index?.isFragmented == true {
             // GStreamer 1.22 finds the length of the last fragment only, or none.
             duration = FragmentTimes(file.path)?.length ?? 0
         } else if let header = MatroskaHeader(file.path), !header.statesLength {
             // GStreamer would estimate it from the bitrate of the first bytes.
             duration = 0
+        } else if length != nil, let stated = index?.seconds {
+            duration = stated
         } else {
-            duration = length == .max ? 0 : Double(length) / 1e9
+            duration = measured == .max ? 0 : Double(measured) / 1e9
         }
         isSeekable = gst_discoverer_info_get_seekable(info) != 0
         isLive = gst_discoverer_info_get_live(info) != 0

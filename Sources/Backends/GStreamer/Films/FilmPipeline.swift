@@ -16,12 +16,15 @@ final class FilmPipeline {
     private(set) var tags: UnsafeMutablePointer<GstTagList>?
     /// The time that was added to the length that the file states.
     private var added: GstClockTime = 0
+    /// The length that the file states, if the demuxer does not get it.
+    private var stated: GstClockTime?
 
     /// A pipeline that reads a file by its element `source`.
     ///
     /// The demuxer gets corrected numbers instead of those in the file. qtdemux before 1.24 compares positions in a
     /// track with the length of the film, so it ends too early if an edit list cuts off the start. In a fragmented
-    /// film, after a seek, it uses the presentation time of the first fragment as its decoding time.
+    /// film, after a seek, it uses the presentation time of the first fragment as its decoding time. It skips a track that is
+    /// shorter than a fifth of the film, unless the length of the film is unknown.
     convenience init(
         reading file: FilmFile, _ index: MovieIndex?, _ description: String,
         configure: (UnsafeMutablePointer<GstElement>) -> Void = { _ in }
@@ -29,7 +32,9 @@ final class FilmPipeline {
         let units = index.map { ($0.cut * Double($0.timescale)).rounded(.up) } ?? 0
         var isLonger = false
         try self.init(description) { pipeline in
-            if let index, let length = index.length, units > 0, Double(length.value) + units < 4e9 {
+            if let index, let length = index.length, index.hasShortTrack {
+                films_patch_number(pipeline, guint64(length.place), guint(length.size), 0)
+            } else if let index, let length = index.length, units > 0, Double(length.value) + units < 4e9 {
                 films_patch_number(
                     pipeline, guint64(length.place), guint(length.size), guint64(length.value) + guint64(units))
                 isLonger = true
@@ -43,6 +48,7 @@ final class FilmPipeline {
             configure(pipeline)
         }
         if isLonger, let index { added = Times.nanoseconds(units / Double(index.timescale)) }
+        if let index, index.hasShortTrack { stated = index.seconds.map(Times.nanoseconds) }
         films_read(try child("source"), file.uri)
     }
 
@@ -161,6 +167,7 @@ final class FilmPipeline {
 
     /// In nanoseconds; nil if unknown.
     var duration: GstClockTime? {
+        if let stated { return stated }
         var value: gint64 = 0
         return gst_element_query_duration(element, GST_FORMAT_TIME, &value) != 0 && value > Int64(added)
             ? GstClockTime(value) - added : nil
