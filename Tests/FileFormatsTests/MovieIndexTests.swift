@@ -238,4 +238,29 @@ import Testing
             #expect(corners.map(\.0).max() == (isTurned ? 180 : 320))
         }
     }
+
+    /// A film whose only track is Opus; the numbers are those of its description.
+    private static func opus(_ numbers: [UInt8]) -> [UInt8] {
+        let description = box("Opus", zeros(28) + box("dOps", [0, 2] + numbers + [0]))
+        let table = box("stsd", zeros(8) + description)
+        return type + box("moov", box("trak", box("mdia", box("minf", box("stbl", table)))))
+    }
+
+    @Test func opusWithTheLowestByteFirst_isTurned() {
+        let low: [UInt8] = [0x38, 0x01, 0x80, 0xBB, 0, 0, 0x02, 0x01]
+        let high: [UInt8] = [0x01, 0x38, 0, 0, 0xBB, 0x80, 0x01, 0x02]
+        func patched(_ numbers: [UInt8]) -> [UInt8] {
+            var file = Self.opus(numbers)
+            let patches = MovieIndex.opusPatches(size: file.count) { Array(file.dropFirst($0).prefix($1)) }
+            for patch in patches {
+                file.replaceSubrange(patch.place..<patch.place + patch.bytes.count, with: patch.bytes)
+            }
+            return file
+        }
+        #expect(patched(low) == Self.opus(high))
+        #expect(patched(high) == Self.opus(high))
+        // Without a rate.
+        #expect(patched([0x38, 0x01, 0, 0, 0, 0, 0, 0]) == Self.opus([0x01, 0x38, 0, 0, 0, 0, 0, 0]))
+        #expect(patched([0x01, 0x38, 0, 0, 0, 0, 0, 0]) == Self.opus([0x01, 0x38, 0, 0, 0, 0, 0, 0]))
+    }
 }

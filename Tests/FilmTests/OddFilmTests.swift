@@ -95,6 +95,19 @@ import Testing
         #expect(try count("a", copy) >= count("a", source) - 2)
     }
 
+    @Test func copyOfOpus_hasTheWholeSound() throws {
+        let source = try film("opus.mkv", "-c:a libopus")
+        func samples(_ path: String) throws -> Int {
+            let text = try Child.run(
+                "sh", ["-c", "ffmpeg -nostdin -v error -i '\(path)' -map 0:a -ac 1 -ar 48000 -f u8 - | wc -c"])
+            return Int(text.trimmingCharacters(in: .whitespacesAndNewlines)) ?? 0
+        }
+        let copy = try export(source, "opus.mp4", "passthrough").path
+        #expect(try abs(samples(copy) - samples(source)) < 2_000)
+        let front = try export(source, "front.mp4", "passthrough", [("optimize-for-network", .bool(true))]).path
+        #expect(try abs(samples(front) - samples(source)) < 2_000)
+    }
+
     @Test func copyOfMP3_isASoundFile() throws {
         let source = try ffmpeg(Self.sound, "-c:a libmp3lame", into: "a.mp3")
         let copy = try export(source, "copy.m4a", "passthrough").path

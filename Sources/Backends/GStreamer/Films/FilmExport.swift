@@ -97,7 +97,9 @@ struct FilmExport {
     private func hide(_ lead: GstClockTime) throws(FilmError) {
         let seconds = Double(lead) / 1e9
         guard wish.type != .webm else { return }
-        let patches = MovieIndex.patches(descriptor: draft ?? output, leavingOut: seconds, seconds + plan.soundDelay)
+        let patches =
+            MovieIndex.patches(descriptor: draft ?? output, leavingOut: seconds, seconds + plan.soundDelay)
+            + MovieIndex.opusPatches(descriptor: draft ?? output)
         for patch in patches {
             guard pwrite(draft ?? output, patch.bytes, patch.bytes.count, off_t(patch.place)) == patch.bytes.count
             else {
