@@ -26,6 +26,8 @@ package struct MovieIndex: Equatable {
     /// The times of the first fragment in the table of fragments (`tfra`), one for each track.
     package private(set) var firstPieces: [Number] = []
 
+    /// Whether the index of a fragmented film has samples, too: its first seconds are no fragment.
+    package private(set) var hasPlainStart = false
     /// Whether GStreamer skips a track because it is shorter than a fifth of the film: it takes the track for a preview. Not if
     /// it is a short track with pictures beside a longer one.
     package private(set) var hasShortTrack = false
@@ -145,6 +147,7 @@ package struct MovieIndex: Equatable {
             }
         }
         for track in tracks { cut = max(cut, Self.cut(of: track)) }
+        hasPlainStart = isFragmented && tracks.contains(where: Self.hasSamples)
         matrix = tracks.lazy.compactMap(Self.matrix).first.map { origin + $0 }
         lowByteFirst = Set(tracks.compactMap(Self.lowByteFirst))
         let parameters = tracks.compactMap(Self.parameters)
@@ -166,6 +169,18 @@ package struct MovieIndex: Equatable {
             track.seconds > 0 && track.seconds < limit
                 && (track.kind == "vide" ? !hasPictures : ["soun", "text", "sbtl", "subt"].contains(track.kind))
         }
+    }
+
+    private static func hasSamples(_ track: ArraySlice<UInt8>) -> Bool {
+        var count = 0
+        func search(_ bytes: ArraySlice<UInt8>, _ path: ArraySlice<String>) {
+            each(bytes) { kind, content in
+                if path.isEmpty, kind == "stsz" || kind == "stz2" { count += number(content, 8, 4) }
+                if kind == path.first { search(content, path.dropFirst()) }
+            }
+        }
+        search(track, ["mdia", "minf", "stbl"])
+        return count > 0
     }
 
     private static func kindAndLength(of track: ArraySlice<UInt8>) -> (kind: String, seconds: Double)? {

@@ -258,6 +258,15 @@ import Testing
         #expect(abs(try length(part) - 2) < 0.1)
     }
 
+    /// GStreamer loses what is before the first fragment when it seeks there.
+    @Test func partOfAPartlyFragmentedFilm_isRefusedAndTheWholeIsExported() throws {
+        let film = try film("plain.mp4")
+        let mixed = try ffmpeg("-i \(film) -c copy -movflags frag_keyframe", into: "mixed.mp4")
+        let range = Value.structure([.double(0.5), .double(1.5)])
+        #expect(try stage.export(mixed, path("part.mp4"), [("time-range", range)]) == "NotSupported")
+        #expect(try count("v", export(mixed, "whole.mp4", "low").path) == 100)
+    }
+
     /// FFmpeg names AAC in an M2TS file in a way that GStreamer does not know.
     @Test func soundThatIsNamedButNotRead_isListedAndNeverLostSilently() throws {
         let one = try film("one.m2ts", "-c:a aac -f mpegts -mpegts_m2ts_mode 1")

@@ -313,6 +313,13 @@ public final class FilmWorker {
         var wish = ExportPlan.Wish()
         (wish.preset, wish.type, wish.isForNetwork) = (request.preset, request.type, request.isForNetwork)
         (wish.from, wish.to) = (request.from, request.to)
+        if (wish.from ?? 0) > 0 || wish.to != nil, MovieIndex(facts.file.path)?.hasPlainStart == true {
+            // qtdemux loses everything before the first fragment if it seeks there.
+            throw FilmError(
+                .notSupported,
+                "GStreamer cannot export a part of a film whose start is not fragmented; export all of it, or convert it"
+                    + " first, for example with ffmpeg -i FILE -c copy NEW.mp4")
+        }
         if let from = wish.from, facts.duration > 0, from >= facts.duration {
             throw FilmError(.badParameter, "the time range begins after the end of the film")
         }
