@@ -220,7 +220,8 @@ import Testing
     @Test func manyLongAddresses_areRefusedAtTheLimitAndListed() throws {
         let stage = try UploadStage()
         try stage.server.tell("hold 0")
-        let (path, _) = try stage.file(10_000)
+        // More than the kernel takes of a body: what was sent whole is not tried again.
+        let (path, _) = try stage.file(20_000_000)
         let client = try Connection(.custom(stage.bus.address), loop: stage.loop)
         let url = stage.server.url(String(repeating: "u", count: 8_100))
         let form = Self.pairs((0..<31).map { ("f\($0)", String(repeating: "f", count: 1_000)) })
