@@ -130,6 +130,8 @@ let package = Package(
         // The order of the tracks in a queue, and the metadata of files. Neither needs D-Bus or GStreamer.
         room("MediaValues", ["PluginAPI"], fast),
         room("FileFormats", ["PluginAPI"], fast),
+        // Who was heard over time, as text, SVG and HTML; for `sessionctl timeline`.
+        room("Timeline", []),
 
         // Uploads: the rules and the records as values; and HTTP requests by libcurl, on the event loop.
         room("Uploading", ["PluginAPI"], fast),
@@ -183,7 +185,7 @@ let package = Package(
             "sessionctl",
             [
                 "SessionKit", "MediaValues", "SessionBus", "SessionManager", "Installation", "PulseBackend",
-                "Scenario", "DBus", "EventLoop", "Processes", "PluginAPI", "Workers",
+                "Scenario", "DBus", "EventLoop", "Processes", "PluginAPI", "Timeline", "Workers",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
 
@@ -248,6 +250,7 @@ let package = Package(
         tests("MediaControlTests", ["MediaControl", "PluginAPI", "ReferenceModel"]),
         tests("MediaValuesTests", ["MediaValues", "PluginAPI"]),
         tests("FileFormatsTests", ["FileFormats", "PluginAPI"]),
+        tests("TimelineTests", ["Timeline"]),
         tests(
             "PluginKitTests",
             [

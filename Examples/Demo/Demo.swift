@@ -10,10 +10,13 @@ enum Demo {
             for note in stage.notes { say("· \(note)") }
             let scene = Scene(stage)
             try scene.play()
+            say("\nWho was heard (sessionctl timeline):\n\n\(scene.timeline)")
             say("\n\(scene.summary)")
             if ProcessInfo.processInfo.environment["KEEP"]?.isEmpty == false {
                 try stage.plugHeadphonesIn()
                 keep(stage, scene)
+            } else {
+                say(whatNext)
             }
             stage.strike()
             exit(scene.succeeded ? 0 : 1)
@@ -22,6 +25,14 @@ enum Demo {
             exit(1)
         }
     }
+
+    private static let whatNext = """
+
+        What next:
+          make run KEEP=1     the same, and the servers stay for your own trials
+          make install        install it; make deb builds Debian packages
+          README.md           your own sound, apps and rooms; docs/why-is-it-silent.md answers the usual question
+        """
 
     /// Prints how to use the servers, and keeps them running until Control-C.
     private static func keep(_ stage: Stage, _ scene: Scene) {
@@ -39,6 +50,7 @@ enum Demo {
               sessionctl run --name Phone --category play-and-record --class call -- sleep 20 &
               sessionctl status
               sessionctl monitor
+              sessionctl timeline --html timeline.html
               busctl --user introspect org.sessiond1 /org/sessiond1
               dbus-send --session --print-reply --dest=org.sessiond1 /org/sessiond1 org.sessiond1.Manager.ListSessions
 

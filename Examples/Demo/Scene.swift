@@ -94,10 +94,15 @@ final class Scene {
 
     private func loopOnce() { stage.loop.iterate(blocking: false) }
 
-    private func status() -> String {
+    private func status() -> String { output(of: "status") }
+
+    /// Who was heard in all steps.
+    var timeline: String { output(of: "timeline") }
+
+    private func output(of command: String) -> String {
         let text = (try? builtProduct(named: "sessionctl"))
-            .flatMap { try? Child.run($0, ["status"], environment: stage.environment) }
-        return (text ?? "(sessionctl status failed)").split(separator: "\n", omittingEmptySubsequences: false)
+            .flatMap { try? Child.run($0, [command], environment: stage.environment) }
+        return (text ?? "(sessionctl \(command) failed)").split(separator: "\n", omittingEmptySubsequences: false)
             .map { "   │ \($0)" }.joined(separator: "\n")
     }
 

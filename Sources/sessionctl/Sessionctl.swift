@@ -12,8 +12,8 @@ struct Sessionctl: ParsableCommand {
             CommandGroup(
                 name: "See what plays, and why",
                 subcommands: [
-                    StatusCommand.self, ExplainCommand.self, HistoryCommand.self, MonitorCommand.self,
-                    ListCommand.self, ShowCommand.self,
+                    StatusCommand.self, ExplainCommand.self, TimelineCommand.self, HistoryCommand.self,
+                    MonitorCommand.self, ListCommand.self, ShowCommand.self,
                 ]),
             CommandGroup(
                 name: "Play, record and run",

@@ -1,6 +1,7 @@
 import DBus
 import PluginAPI
 import SessionBus
+import Timeline
 
 /// Texts for users. Escapes everything that comes from clients and servers.
 enum Wording {
@@ -15,16 +16,7 @@ enum Wording {
     }
 
     /// A duration for users: `0.2 s`, `12 s`, `3 min`, `2 h`, `5 d`.
-    static func duration(_ microseconds: UInt64) -> String {
-        let seconds = microseconds / 1_000_000
-        switch seconds {
-        case 0..<10: return tenths(Double(microseconds) / 1_000_000) + " s"
-        case 10..<120: return "\(seconds) s"
-        case 120..<7200: return "\(seconds / 60) min"
-        case 7200..<172_800: return "\(seconds / 3600) h"
-        default: return "\(seconds / 86_400) d"
-        }
-    }
+    static func duration(_ microseconds: UInt64) -> String { Timeline.duration(microseconds) }
 
     /// The time from `time` to `now`.
     static func age(_ time: UInt64, _ now: UInt64) -> String { duration(now > time ? now - time : 0) }
