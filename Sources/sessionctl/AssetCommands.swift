@@ -162,9 +162,20 @@ struct ThumbnailCommand: ParsableCommand {
                         ("error", .string(error)),
                     ]))
         }
-        let reason = error.split(separator: ".").last.map(String.init) ?? ""
         Output.line(
-            error.isEmpty ? "\(requested) \(actual) \(path.escaped)" : "\(requested) – \(reason.escaped)")
+            error.isEmpty ? "\(requested) \(actual) \(path.escaped)" : "\(requested) – \(Self.reason(error))")
+    }
+
+    /// Why there is no picture, from the name of the error.
+    private static func reason(_ error: String) -> String {
+        switch SessionError.Code(rawValue: error.split(separator: ".").last.map(String.init) ?? "") {
+        case .noImageAtTime: "the film has no picture at that time"
+        case .decodeFailed: "the film is damaged there, or takes too long to read"
+        case .decoderNotFound: "no installed plugin decodes it"
+        case .cancelled: "cancelled"
+        case .diskFull: "the disk is full"
+        case _: "no picture could be made"
+        }
     }
 
     private func times(_ place: AssetPlace) throws -> [Double] {

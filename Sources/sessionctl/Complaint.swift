@@ -1,5 +1,6 @@
 import DBus
 import Glibc
+import PluginAPI
 import SessionBus
 
 /// Why a command fails: the message and the exit code.
@@ -21,25 +22,31 @@ struct Complaint: Error {
         case _ where failure.isDaemonMissing:
             self = .unreachable("sessiond is not running: start it with \(Complaint.howToStart(system: system))")
         case Failure.Name.accessDenied:
-            self = .refused(
+            // The bus describes the rejected message; the service says what is not allowed.
+            let isOfBus = failure.message.includes("interface=") || failure.message.isEmpty
+            let ofBus =
                 system
-                    ? "AccessDenied: the policy of the system bus allows this only to root and the group audio"
-                    : "AccessDenied: the bus does not allow it: \(failure.message.escaped)")
+                ? "the system bus allows this only to root and the group audio: use sudo, or join the group"
+                : "the bus does not allow it: permit the program's sandbox to talk to sessiond"
+            self = .refused(isOfBus ? ofBus : failure.message.escaped)
         case Failure.Name.noReply, "org.freedesktop.DBus.Error.Timeout", "org.freedesktop.DBus.Error.TimedOut":
-            self = .unreachable("sessiond does not answer; its process may be stopped: \(failure.message.escaped)")
+            self = .unreachable(
+                "sessiond does not answer; its process may be stopped: continue it with 'pkill -CONT -x sessiond'")
+        case Failure.Name.unknownMethod, Failure.Name.unknownInterface, Failure.Name.unknownProperty:
+            self = .refused("the program that was asked does not know this request: update it, or restart it")
+        case Failure.Name.unknownObject: self = .refused("it does not exist any more")
         case Failure.Name.disconnected: self = .unreachable("the bus connection was lost")
         default:
             if failure.name.hasPrefix("org.freedesktop.DBus.Error.Spawn") {
-                self = .unreachable("sessiond could not be started by the bus: \(failure.message.escaped)")
+                self = .unreachable(
+                    "sessiond could not be started by the bus; \(Complaint.howToStart(system: system)) starts it, "
+                        + "or tells why not")
             } else {
-                self = .refused("\(Complaint.shortName(failure.name).escaped): \(failure.message.escaped)")
+                // The names of errors and the platform's numbers are for programs: `--json` has them.
+                let text = Wording.forPeople(failure.message).escaped
+                self = .refused(text.isEmpty ? "it was refused; 'sessionctl doctor' may tell why" : text)
             }
         }
-    }
-
-    /// Our own error names without their prefix; others unchanged.
-    private static func shortName(_ name: String) -> String {
-        name.hasPrefix(BusName.errorPrefix) ? String(name.dropFirst(BusName.errorPrefix.count)) : name
     }
 
     private static func howToStart(system: Bool) -> String {

@@ -9,7 +9,7 @@ extension Wording {
     static func event(_ decision: PastDecision) -> String {
         let text = eventText(decision)
         guard decision.error != nil else { return text }
-        return "\(text): refused, \(decision.message.escaped)"
+        return "\(text): refused, \(forPeople(decision.message).escaped)"
     }
 
     private static func eventText(_ decision: PastDecision) -> String {
@@ -127,6 +127,8 @@ extension PastDecision {
         case "set-silent-mode", "set-screen-locked", "services-lost", "services-reset", "settings-changed",
             "microphone-muted":
             return true
+        // A program that ended without closing its sessions may have been heard.
+        case "client-vanished": return !effects.isEmpty
         case _: break
         }
         return effects.contains { fields in

@@ -74,7 +74,11 @@ struct ExplainCommand: ParsableCommand {
         case "interrupted" where isSubject, "inactive", "claim": return "silent since \(since): \(text)\(until)"
         case "ducked": return "since \(since) \(text)"
         case "muted", "lacks-route", "stream-silenced", "player-paused": return "since \(since) \(text)"
-        case "refused": return "at \(since) \(text)"
+        case "refused":
+            // The names of the method and of the error are for programs.
+            let request = text.hasPrefix("its last Activate ") ? "activation" : "request"
+            let message = Wording.forPeople(fields["message"]?.stringValue ?? "").escaped
+            return "at \(since) its last \(request) was refused: \(message)"
         case "adopted": return text
         default: return "\(text) (since \(since)\(until))"
         }

@@ -21,7 +21,7 @@ struct JobsCommand: ParsableCommand {
             table.addHeader(["JOB", "STATE", "DONE", "LEFT", "KIND", "NAME"])
         }
         for job in jobs {
-            let message = job["Message"]?.stringValue?.escaped ?? ""
+            let message = Wording.forPeople(job["Message"]?.stringValue ?? "").escaped
             table.add([
                 Table.Cell(job.label.escaped), Table.Cell(job.state.escaped, Self.style(job.state)),
                 Table.Cell(Self.share(job)), Table.Cell(Self.left(job)),

@@ -17,11 +17,26 @@ enum Output {
         }
     }
 
-    /// A line on standard error. Whatever is in the text, nothing in it controls the terminal.
-    static func note(_ text: String) { _ = put(text.escapedLines + "\n", on: STDERR_FILENO) }
+    /// A line on standard error. Whatever is in the text, nothing in it controls the terminal. A terminal gets lines that end
+    /// between words.
+    static func note(_ text: String) {
+        var lines = text.escapedLines.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        if let columns = Terminal(STDERR_FILENO).size?.columns { lines = lines.flatMap { folded($0, columns) } }
+        _ = put(lines.map { $0 + "\n" }.joined(), on: STDERR_FILENO)
+    }
 
-    /// A line on standard error with the program's name.
-    static func complain(_ text: String) { note("sessionctl: " + text) }
+    /// A line on standard error with the program's name, without the numbers that are only for programs.
+    static func complain(_ text: String) { note("sessionctl: " + Wording.forPeople(text)) }
+
+    /// The line in lines of at most that many columns, the later ones a little to the right.
+    private static func folded(_ line: String, _ columns: Int) -> [String] {
+        guard line.columns > columns else { return [line] }
+        let indent = line.prefix { $0 == " " }
+        let room = columns - indent.count - 2
+        guard room > 0 else { return [line] }
+        let lines = line.dropFirst(indent.count).description.wrapped(to: room)
+        return lines.enumerated().map { $0 == 0 ? indent + $1 : indent + "  " + $1 }
+    }
 
     /// Whether the reader of standard output can disappear without a write noticing it.
     static var isPipe: Bool {

@@ -121,7 +121,7 @@ extension SessionInfo {
             throw service.complaint(failure)
         }
         throw Complaint.refused(
-            "NotOwner: only the owner of '\(name.escaped)' may change this; for all programs, use '\(instead)'")
+            "only the owner of '\(name.escaped)' may change this; for all programs, use '\(instead)'")
     }
 }
 

@@ -208,10 +208,10 @@ final class UploadRun {
         line.position = Double(progress.completedBytes)
         line.duration = Double(max(1, progress.totalBytes))
         line.figures = "\(Wording.bytes(progress.completedBytes)) of \(Wording.bytes(progress.totalBytes))"
-        line.remark = progress.state == .running ? "" : progress.message.escaped
+        line.remark = progress.state == .running ? "" : Wording.forPeople(progress.message).escaped
         line.note = progress.state == .running ? Self.pace(progress) : ""
         if !progress.message.isEmpty, !progress.state.isEnd, progress.message != lastMessage, !isDrawing, !asJSON {
-            Output.note("sessionctl: " + progress.message.escaped)
+            Output.complain(progress.message.escaped)
         }
         lastMessage = progress.message
         draw()
@@ -253,7 +253,7 @@ final class UploadRun {
                 if !asJSON { Output.complain("cancelled") }
                 return service.loop.quit(code == 0 ? 1 : code)
             }
-            fail(Complaint.refused("\(error.code.rawValue): \(error.message.escaped)"))
+            fail(Complaint.refused(error.reason.escaped))
         }
     }
 

@@ -5,6 +5,15 @@ import Timeline
 
 /// Texts for users. Escapes everything that comes from clients and servers.
 enum Wording {
+    /// The message of an error without the platform's number at its end, such as ` (!pri)` or ` (-50)`.
+    static func forPeople(_ message: String) -> String {
+        for code in SessionError.Code.allCases where !code.platformCode.isEmpty {
+            let suffix = " (\(code.platformCode))"
+            if message.hasSuffix(suffix) { return String(message.dropLast(suffix.count)) }
+        }
+        return message
+    }
+
     /// The style of a plugin's state.
     static func pluginStyle(_ state: String) -> Style {
         switch state {

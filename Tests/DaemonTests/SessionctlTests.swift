@@ -362,7 +362,7 @@ import Testing
         ] {
             let outcome = try stage.run(command)
             #expect(outcome.code == 1)
-            #expect(outcome.complaint.contains("NotOwner: only the owner of 'Call' "))
+            #expect(outcome.complaint.hasPrefix("sessionctl: only the owner of 'Call' "))
             #expect(outcome.complaint.contains("'pactl set-default-\(instead)'"))
         }
     }
