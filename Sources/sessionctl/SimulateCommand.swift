@@ -112,6 +112,10 @@ struct SimulationView {
     init(_ scenario: Scenario) {
         let all = scenario.sessionLabels
         labels = all.count <= Self.mostColumns ? all : []
+        // States are not cut; on a narrow terminal, the events are below the step.
+        table.whole = Set([0] + labels.indices.map { $0 + 2 })
+        table.kept = [1: 20]
+        table.below = 6
         table.addHeader(["TIME", "STEP"] + labels.map(\.escaped) + ["EVENTS"])
     }
 
