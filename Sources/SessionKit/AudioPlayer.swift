@@ -87,7 +87,7 @@ public final class AudioPlayer: Sendable {
     public func prepareToPlay() async -> Bool { (try? await prepare()) != nil }
 
     /// Plays from ``currentTime`` on.
-    /// - Throws: the reason why the session may not play, such as `InsufficientPriority` during a call.
+    /// - Throws: the reason why the session may not play, such as `InsufficientPriority` during an alert.
     public func play() async throws(SessionError) {
         try await prepare()
         try await playback.play()

@@ -20,6 +20,8 @@ public final class AudioRecorder: Sendable {
         var since = 0.0
         var levels: [ChannelLevel] = []
         var isMetering = false
+        /// The number of states that the recorder has announced.
+        var announced = 0
 
         var now: Double { isRecording ? position + max(0, MonotonicClock.seconds - since) : position }
     }
@@ -91,6 +93,10 @@ public final class AudioRecorder: Sendable {
     private func record(_ member: String, _ arguments: [Value]) async throws(SessionError) {
         try await prepare()
         try await plugin.sound(member, arguments)
+        // The answer may come before the announcement of the state.
+        let before = facts.withLock(\.announced)
+        let state = (try? await plugin.properties())?["State"]?.stringValue
+        if let state, facts.withLock(\.announced) == before { settle(state == "recording") }
     }
 
     /// The file can be played as it is; ``record()`` appends.
@@ -165,7 +171,9 @@ public final class AudioRecorder: Sendable {
             mustPrepare.withLock { $0 = true }
             events.send(.failed(SessionError(.mediaServicesFailed, "the recorder ended")))
         case .changed(_, let properties):
-            if let state = properties["State"]?.stringValue { settle(state == "recording") }
+            guard let state = properties["State"]?.stringValue else { return }
+            facts.withLock { $0.announced += 1 }
+            settle(state == "recording")
         case .signal("Finished", let values):
             mustPrepare.withLock { $0 = true }
             events.send(.finished(values.first?.boolValue ?? false))

@@ -14,8 +14,8 @@ actor HostedPlugin {
     private var session: AudioSession?
     private var client: PluginClient?
     private var guest: SessionGuest?
-    /// The session was asked, and the answer or the sound is awaited.
-    private var isStarting = false
+    /// The number of reasons to keep the session although the plugin is silent: sound follows soon.
+    private var holds = 0
     private var tell: (@Sendable (PluginClient.News) -> Void)?
     private var silenced: (@Sendable () -> Void)?
 
@@ -29,6 +29,15 @@ actor HostedPlugin {
     func follow(
         _ tell: @escaping @Sendable (PluginClient.News) -> Void, silenced: @escaping @Sendable () -> Void
     ) { (self.tell, self.silenced) = (tell, silenced) }
+
+    /// The client of the plugin, for requests that change nothing about whether it sounds.
+    var requests: PluginClient { get async throws(SessionError) { try await find().client } }
+
+    /// Ends the process. A later request starts a new one.
+    func close() async {
+        fellSilent()
+        await client?.close()
+    }
 
     private func find() async throws(SessionError) -> (client: PluginClient, session: AudioSession) {
         if let client, let session { return (client, session) }
@@ -50,7 +59,7 @@ actor HostedPlugin {
         case .lost: fellSilent()
         case .changed(_, let properties):
             let sounding: Set = ["playing", "recording"]
-            if let state = properties["State"]?.stringValue, !sounding.contains(state), !isStarting { fellSilent() }
+            if let state = properties["State"]?.stringValue, !sounding.contains(state), holds == 0 { fellSilent() }
         case .signal, .found: break
         }
         tell?(news)
@@ -83,8 +92,8 @@ actor HostedPlugin {
     func sound(_ member: String, _ arguments: [Value] = []) async throws(SessionError) {
         let (client, session) = try await find()
         guard let guest else { return }
-        isStarting = true
-        defer { isStarting = false }
+        hold()
+        defer { release() }
         do throws(SessionError) {
             try await session.admit(guest)
             try await client.ask(member, arguments)
@@ -92,6 +101,15 @@ actor HostedPlugin {
             await session.dismiss(guest)
             throw error
         }
+    }
+
+    /// Keeps the session while the plugin changes what it plays.
+    func hold() { holds += 1 }
+
+    /// - Parameter isSilent: no sound follows.
+    func release(isSilent: Bool = false) {
+        holds -= 1
+        if isSilent { fellSilent() }
     }
 
     /// Makes a request after which it is silent. Without a process, it is silent already.

@@ -38,6 +38,8 @@ final class Playback: Sendable {
         var status = "unknown"
         var failure: SessionError?
         var current = ObjectPath.none
+        /// The number of states that the player has announced.
+        var announced = 0
 
         func position(at time: Double) -> Double {
             guard isPlaying, !isStalled else { return position }
@@ -122,6 +124,21 @@ final class Playback: Sendable {
         } else {
             try await plugin.sound("Play")
         }
+        // The answer may come before the announcement of the state.
+        await learnPosition()
+    }
+
+    /// Plays something else: the session stays active meanwhile, so that nobody else begins to play.
+    func playOn(after change: () async throws(SessionError) -> Void) async throws(SessionError) {
+        await plugin.hold()
+        do throws(SessionError) {
+            try await change()
+            try await play()
+        } catch {
+            await plugin.release(isSilent: true)
+            throw error
+        }
+        await plugin.release()
     }
 
     func pause() async {
@@ -155,7 +172,10 @@ final class Playback: Sendable {
     func place(_ seconds: Double) { facts.withLock { ($0.position, $0.since) = (seconds, MonotonicClock.seconds) } }
 
     private func learnPosition() async {
-        guard let fields = try? await plugin.properties() else { return }
+        let before = facts.withLock(\.announced)
+        guard var fields = try? await plugin.properties() else { return }
+        // What was announced meanwhile may be newer.
+        if facts.withLock(\.announced) != before { fields["State"] = nil }
         learn(fields)
         if let position = fields["Position"]?.doubleValue { place(position) }
     }
@@ -178,10 +198,12 @@ final class Playback: Sendable {
             let error = SessionError(.mediaServicesFailed, "the player ended; play again")
             sent.withLock { $0 = [:] }
             silenced()
-            facts.withLock { ($0.failure, $0.status) = (error, "failed") }
+            facts.withLock { ($0.failure, $0.status, $0.current) = (error, "failed", ObjectPath.none) }
             events.send(.lost)
             events.send(.failed(error))
-        case .changed(PluginKind.player.interface, let properties): learn(properties)
+        case .changed(PluginKind.player.interface, let properties):
+            if properties["State"] != nil { facts.withLock { $0.announced += 1 } }
+            learn(properties)
         case .changed: break
         case .signal("PositionChanged", let values):
             place(values.first?.doubleValue ?? 0)

@@ -16,8 +16,8 @@ import Testing
         #expect(!player.isPlaying)
         let finishes = player.finishes
         try await player.play()
-        #expect(stage.ear.waitUntil(440, above: -20))
         #expect(player.isPlaying)
+        #expect(stage.ear.waitUntil(440, above: -20))
         #expect(try stage.sessions() == ["Notes active"])
         #expect(await firstElement(of: finishes) == true)
         #expect(!player.isPlaying)
@@ -82,6 +82,50 @@ import Testing
         try await session.setActive(false)
         #expect(stage.ear.waitUntil(440, below: -80))
         #expect(!player.isPlaying)
+    }
+
+    /// The matrix: whoever may not sound beside a call or an alert is refused, and the others sound beside it.
+    @Test(arguments: [
+        ("call", AudioSession.Category.playback, nil), ("call", .ambient, nil),
+        ("call", .soloAmbient, SessionError.Code.insufficientPriority), ("alert", .ambient, nil),
+        ("alert", .playback, .insufficientPriority), ("alert", .soloAmbient, .insufficientPriority),
+    ])
+    func playingDuringACallOrAnAlert_followsTheRules(
+        word: String, category: AudioSession.Category, refusal: SessionError.Code?
+    ) async throws {
+        let stage = try KitStage()
+        let session = try await stage.session(category)
+        let player = try await stage.player(try stage.sine(440, seconds: 60), in: session)
+        let client = try stage.daemon.client()
+        let other = try client.session("Other", category: word == "call" ? "play-and-record" : "playback", class: word)
+        #expect(client.activate(other) == nil)
+        do throws(SessionError) {
+            try await player.play()
+            #expect(refusal == nil)
+            #expect(stage.ear.waitUntil(440, above: -20))
+            #expect(player.isPlaying)
+        } catch {
+            #expect(error.code == refusal, "\(error)")
+            #expect(!player.isPlaying)
+            #expect(try stage.sessions() == ["Notes inactive", "Other active"])
+        }
+    }
+
+    /// The prompt is in another program: no session ducks the streams of its own program.
+    @Test func prompt_lowersThePlayer() async throws {
+        let stage = try KitStage()
+        let session = try await stage.session()
+        let player = try await stage.player(try stage.sine(440, seconds: 60), in: session)
+        try await player.play()
+        #expect(stage.ear.waitUntil(440, above: -20))
+        let before = stage.ear.steadyLevel(of: 440)
+        let voice = try stage.daemon.foreigner()
+        let prompt = voice.create("Prompt", option: "duck-others")
+        #expect(voice.ask("activate \(prompt)") == "ok")
+        #expect(stage.ear.waitUntil(440, above: before - 12.5, below: before - 11.5, window: 0.05))
+        #expect(player.isPlaying)
+        #expect(voice.ask("deactivate \(prompt)") == "ok")
+        #expect(stage.ear.waitUntil(440, above: before - 0.2, below: before + 0.2, window: 0.1))
     }
 
     @Test func badFiles_throwAReason() async throws {
