@@ -12,7 +12,7 @@ enum Jukebox {
             }
             return
         }
-        // A player of its own: it ends with the jukebox, and is silent while the jukebox is in the background.
+        // A player of its own, in the session of the jukebox: it ends with the jukebox.
         let player = MusicPlayer.applicationMusicPlayer
         let changes = player.changes
         if CommandLine.arguments[1] == "--pick" {

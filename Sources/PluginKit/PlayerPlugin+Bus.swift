@@ -15,8 +15,7 @@ extension PlayerPlugin {
         objects.export(self, at: path, interfaces: [PlayerPlugin.interface])
         for add in further { add(objects, path) }
         let own = Announcement(self, path: path, interface: BusName.player, PlayerPlugin.properties, on: objects)
-        // The desktop controls the program that plays with it.
-        if session.description.isHosted { return [own] }
+        // Also for the program that plays with it. The desktop does not find it there, because the bus name is another.
         exportMPRIS()
         return [own, announcementOfMPRIS(), announcementOfPlaylists()]
     }

@@ -48,6 +48,25 @@ public struct MediaItem: Sendable, Hashable, Identifiable {
 
     public var id: UInt64 { persistentID }
 
+    /// An item that an app plays although it is not in the library: ``persistentID`` is 0. The player shows these texts
+    /// until it has read the file.
+    /// - Parameters:
+    ///   - url: a path, a URI or a URL.
+    ///   - title: empty: unknown; the same for the next two.
+    ///   - artist: its artist.
+    ///   - albumTitle: the title of its album.
+    ///   - playbackDuration: seconds; 0: unknown.
+    public init(
+        url: some MediaAddress, title: String = "", artist: String = "", albumTitle: String = "",
+        playbackDuration: Double = 0
+    ) {
+        self.init([
+            "uri": .string(MediaPath.uri(url)), "title": .string(title), "artist": .string(artist),
+            "album": .string(albumTitle), "duration": .double(playbackDuration),
+            "media-type": .string(MediaType.music.rawValue),
+        ])
+    }
+
     /// The cover, at most `size` pixels wide and high (0: unchanged): the `file:` URI of a picture; nil: there is none.
     /// - Throws: `NotFound` if the item is no longer in the library, `DecodeFailed` for a damaged picture.
     public func artwork(size: Int = 0, from library: MediaLibrary = .default) async throws(SessionError) -> String? {

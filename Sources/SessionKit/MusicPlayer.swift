@@ -17,9 +17,10 @@ public actor MusicPlayer {
     /// The shared player of the user, which other programs control too. It plays on when this program ends, and saves
     /// its queue.
     public static let systemMusicPlayer = MusicPlayer(.system)
-    /// A player for this program alone, which ends with the program. It is silent while the program is in the
-    /// background.
-    public static let applicationMusicPlayer = MusicPlayer(.application)
+    /// A player for this program alone, which ends with the program. It sounds in the session of the program
+    /// (``AudioSession/sharedInstance(bus:)``), as an ``AudioPlayer`` does: ``play()`` activates the session, and an
+    /// interruption pauses the player.
+    public static let applicationMusicPlayer = MusicPlayer(session: nil)
 
     public enum Kind: Sendable, Hashable {
         case system, application
@@ -67,12 +68,28 @@ public actor MusicPlayer {
         case itemFailed(String)
     }
 
-    private let kind: Kind
+    let kind: Kind
     private let library: MediaLibrary
-    private let client: PluginClient
-    private let bus: BusAddress
+    let source: Source
+    let bus: BusAddress
     private let broadcast = Broadcast<Change>()
     private var told = Told()
+
+    enum Source {
+        /// A plugin with a session of its own.
+        case separate(PluginClient)
+        /// A plugin in a session of this program.
+        case hosted(HostedPlugin)
+    }
+
+    var client: PluginClient {
+        get async throws(SessionError) {
+            switch source {
+            case .separate(let client): client
+            case .hosted(let plugin): try await plugin.requests
+            }
+        }
+    }
 
     /// The last known values, and the properties that have changed since the player was found.
     private struct Told {
@@ -85,6 +102,19 @@ public actor MusicPlayer {
 
     private static let mpris = (path: "/org/mpris/MediaPlayer2", interface: "org.mpris.MediaPlayer2.Player")
 
+    /// An application player in a session of this program.
+    /// - Parameters:
+    ///   - session: nil: that of ``AudioSession/sharedInstance(bus:)`` when it is first needed.
+    public init(session: AudioSession?) { self.init(session: session, environment: [:]) }
+
+    /// - Parameter environment: changed variables of the player's process.
+    package init(session: AudioSession?, environment: [String: String]) {
+        let bus = session?.bus ?? .session
+        (kind, self.bus, library) = (.application, bus, MediaLibrary(bus: bus))
+        source = .hosted(HostedPlugin(.player, in: session, environment: environment))
+    }
+
+    /// A player with a session of its own.
     /// - Parameters:
     ///   - name: the name of the session, for the user; nil: the name of this program. Only for an application player.
     ///   - category: only for an application player. With the default category, it is silent in the background.
@@ -101,20 +131,25 @@ public actor MusicPlayer {
         environment: [String: String]
     ) {
         (self.kind, self.bus, library) = (kind, bus, MediaLibrary(bus: bus))
-        let source: PluginClient.Source
+        let program: PluginClient.Source
         switch kind {
-        case .system: source = .shared(uri: "")
+        case .system: program = .shared(uri: "")
         case .application:
             let name = name ?? OwnProcess.programName
-            source = .own(arguments: ["--name", name, "--category", category.rawValue], environment: environment)
+            program = .own(arguments: ["--name", name, "--category", category.rawValue], environment: environment)
         }
-        client = PluginClient(.player, on: bus, source)
+        source = .separate(PluginClient(.player, on: bus, program))
     }
 
     deinit { broadcast.finish() }
 
     /// Ends an application player. It can be used again, with an empty queue. The system player plays on.
-    public func close() async { if kind == .application { await client.close() } }
+    public func close() async {
+        switch source {
+        case .separate(let client): if kind == .application { await client.close() }
+        case .hosted(let plugin): await plugin.close()
+        }
+    }
 
     // MARK: Changes
 
@@ -126,7 +161,15 @@ public actor MusicPlayer {
     }
 
     private func follow() async {
-        await client.follow { [weak self] news in self?.assumeIsolated { $0.heard(news) } }
+        let tell: @Sendable (PluginClient.News) -> Void = { [weak self] news in
+            self?.assumeIsolated { $0.heard(news) }
+        }
+        switch source {
+        case .separate(let client): await client.follow(tell)
+        case .hosted(let plugin):
+            await plugin.follow(tell, silenced: {})
+            _ = try? await plugin.requests.found()
+        }
     }
 
     private func heard(_ news: PluginClient.News) {
@@ -174,7 +217,7 @@ public actor MusicPlayer {
     }
 
     /// A player in an unknown state, such as after a failure, is reported as stopped.
-    private static func state(_ word: String) -> PlaybackState { PlaybackState(rawValue: word) ?? .stopped }
+    static func state(_ word: String) -> PlaybackState { PlaybackState(rawValue: word) ?? .stopped }
 
     private func settle(state: PlaybackState, isTold: Bool = true) {
         let isNew = told.state != state
@@ -222,6 +265,12 @@ public actor MusicPlayer {
         try await load(items.map(\.entry), at: first)
     }
 
+    /// Loads files or streams: paths, URIs or URLs. They need not be in the library.
+    /// - Throws: `NotFound` if there are none, `BadParameter` if `first` is not an index of them.
+    public func setQueue(with urls: [some MediaAddress], startingAt first: Int = 0) async throws(SessionError) {
+        try await load(urls.map { .properties([("uri", .string(MediaPath.uri($0)))]) }, at: first)
+    }
+
     private func load(_ entries: [Value], at first: Int) async throws(SessionError) {
         guard !entries.isEmpty else { throw SessionError(.notFound, "there is nothing to play") }
         guard let first = UInt32(exactly: first) else {
@@ -260,108 +309,4 @@ public actor MusicPlayer {
             return index.flatMap { $0 == .max ? nil : Int($0) }
         }
     }
-
-    // MARK: State
-
-    public var playbackState: PlaybackState {
-        get async throws(SessionError) { Self.state(try await client.get("State").stringValue ?? "") }
-    }
-
-    public var repeatMode: RepeatMode {
-        get async throws(SessionError) {
-            RepeatMode(rawValue: try await client.get("RepeatMode").stringValue ?? "") ?? .none
-        }
-    }
-
-    public func setRepeatMode(_ mode: RepeatMode) async throws(SessionError) {
-        try await set("RepeatMode", mode == .default ? nil : mode.rawValue)
-    }
-
-    public var shuffleMode: ShuffleMode {
-        get async throws(SessionError) {
-            ShuffleMode(rawValue: try await client.get("ShuffleMode").stringValue ?? "") ?? .off
-        }
-    }
-
-    public func setShuffleMode(_ mode: ShuffleMode) async throws(SessionError) {
-        try await set("ShuffleMode", mode == .default ? nil : mode.rawValue)
-    }
-
-    /// Nil: the value of the system player.
-    private func set(_ property: String, _ word: String?) async throws(SessionError) {
-        if let word { return try await client.set(property, .string(word)) }
-        guard kind == .application else { return }
-        let system = PluginClient(.player, on: bus, .shared(uri: ""))
-        try await client.set(property, try await system.get(property))
-    }
-
-    /// Seconds since the start of the item.
-    public var currentPlaybackTime: Double {
-        get async throws(SessionError) { try await client.get("Position").doubleValue ?? 0 }
-    }
-
-    /// - Throws: `BadParameter` for a negative time, or if the queue is empty.
-    public func setCurrentPlaybackTime(_ seconds: Double) async throws(SessionError) {
-        try await client.ask("SeekTo", [.double(seconds)])
-    }
-
-    /// 0 while it does not play, 1 at normal speed, 8 and −8 while it seeks.
-    public var currentPlaybackRate: Double {
-        get async throws(SessionError) { try await client.get("CurrentRate").doubleValue ?? 0 }
-    }
-
-    /// 0 pauses, 0.5…2 plays.
-    public func setCurrentPlaybackRate(_ rate: Double) async throws(SessionError) {
-        guard rate != 0 else { return try await pause() }
-        try await client.set("Rate", .double(rate))
-        try await play()
-    }
-
-    /// 0…1; the volume of this player only.
-    public var volume: Double { get async throws(SessionError) { try await client.get("Volume").doubleValue ?? 1 } }
-
-    public func setVolume(_ volume: Double) async throws(SessionError) {
-        try await client.set("Volume", .double(volume))
-    }
-
-    /// Whether the item can start to play without a delay.
-    public var isPreparedToPlay: Bool {
-        get async throws(SessionError) { try await client.get("ItemStatus").stringValue == "ready" }
-    }
-
-    // MARK: Control
-
-    /// Opens the item. ``play()`` does this itself.
-    /// - Returns: whether it can be played.
-    @discardableResult
-    public func prepareToPlay() async throws(SessionError) -> Bool {
-        try await client.ask("Prepare").first?.boolValue ?? false
-    }
-
-    /// - Throws: the reason why the session may not play, such as `InsufficientPriority` during a call;
-    ///   `CannotStartPlaying` if the queue is empty.
-    public func play() async throws(SessionError) { try await client.ask("Play") }
-    public func pause() async throws(SessionError) { try await client.ask("Pause") }
-    /// Stops, and goes back to the start of the item.
-    public func stop() async throws(SessionError) { try await client.ask("Stop") }
-
-    /// Moves to the next item. It plays if the player was playing. At the end of the queue nothing happens.
-    public func skipToNextItem() async throws(SessionError) { try await client.ask("Next") }
-    /// Moves to the previous item. It plays if the player was playing. At the start of the queue nothing happens.
-    public func skipToPreviousItem() async throws(SessionError) { try await client.ask("Previous") }
-    public func skipToBeginning() async throws(SessionError) { try await client.ask("SkipToBeginning") }
-
-    /// Moves forward at eight times the speed without sound, until ``endSeeking()`` or the end of the item.
-    /// - Throws: `CannotStartPlaying` if nothing plays.
-    public func beginSeekingForward() async throws(SessionError) {
-        try await client.ask("BeginSeeking", [.string("forward")])
-    }
-
-    /// Moves backward at eight times the speed without sound, until ``endSeeking()`` or the start of the item.
-    /// - Throws: `CannotStartPlaying` if nothing plays.
-    public func beginSeekingBackward() async throws(SessionError) {
-        try await client.ask("BeginSeeking", [.string("backward")])
-    }
-
-    public func endSeeking() async throws(SessionError) { try await client.ask("EndSeeking") }
 }

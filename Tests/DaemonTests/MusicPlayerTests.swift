@@ -121,6 +121,39 @@ import Testing
         await own.close()
     }
 
+    @Test func playerInTheSessionOfTheApp_doesNotInterruptIt() async throws {
+        let stage = try await MusicStage()
+        let session = try await AudioSession(name: "App", category: .playback, bus: stage.bus)
+        let interruptions = session.interruptions
+        try await session.setActive(true)
+        let player = stage.player(in: session)
+        let changes = player.changes
+        let files = ["Hunter", "Unravel"].map { "\(stage.music)/\($0).flac" }
+        try await player.setQueue(with: files, startingAt: 1)
+        try await player.play()
+        #expect(await firstElement(of: changes) { $0 == .playbackState(.playing) } != nil)
+        #expect(try stage.daemon.sessions().count == 1)
+        #expect(try stage.session("App")?["State"]?.stringValue == "active")
+        #expect(try await player.nowPlayingItem?.title == "Unravel")
+        #expect(try await player.indexOfNowPlayingItem == 1)
+        let item = MediaItem(url: files[0], title: "First")
+        #expect(item.persistentID == 0 && item.assetURL == "file://" + files[0])
+        try await player.setQueue(with: [item])
+        #expect(try await player.nowPlayingItem?.title == "First")
+        try await player.play()
+        let states = player.changes
+        let client = try stage.daemon.client()
+        let call = try client.beginCall("Phone")
+        // The first interruption is the call: the player was none.
+        #expect(await firstElement(of: interruptions) == .began(reason: .default, by: "Phone"))
+        #expect(await firstElement(of: states) { $0 == .playbackState(.paused) } != nil)
+        client.deactivate(call, notify: true)
+        try await player.play()
+        #expect(try await player.playbackState == .playing)
+        await player.close()
+        #expect(try await player.nowPlayingItem == nil)
+    }
+
     @Test func applicationPlayer_isSilentInTheBackground_andEndsWhenClosed() async throws {
         let stage = try await MusicStage()
         let player = stage.player(.application, name: "Kiosk")

@@ -68,11 +68,19 @@ final class MusicStage {
         }
     }
 
-    func player(_ kind: MusicPlayer.Kind, name: String? = nil) -> MusicPlayer {
+    private var pluginEnvironment: [String: String] {
         // Where the plugins are, if the tests are run by a program elsewhere.
         let folder = (try? builtProduct(named: "sessiond-player")).map { ($0 as NSString).deletingLastPathComponent }
         let own = ["GST_REGISTRY": PlayerStage.registry, "PATH": (folder ?? "") + ":/usr/bin:/bin"]
-        return MusicPlayer(kind, name: name, bus: bus, environment: pulse.environment.merging(own) { $1 })
+        return pulse.environment.merging(own) { $1 }
+    }
+
+    func player(_ kind: MusicPlayer.Kind, name: String? = nil) -> MusicPlayer {
+        MusicPlayer(kind, name: name, bus: bus, environment: pluginEnvironment)
+    }
+
+    func player(in session: AudioSession) -> MusicPlayer {
+        MusicPlayer(session: session, environment: pluginEnvironment)
     }
 
     /// The properties of the sessions with that name.
