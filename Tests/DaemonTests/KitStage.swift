@@ -36,6 +36,10 @@ final class KitStage {
         try await AudioPlayer(contentsOf: url, session: session, environment: environment)
     }
 
+    func queue(_ urls: [String], in session: AudioSession) -> QueuePlayer {
+        QueuePlayer(urls.map { PlayerItem(url: $0) }, session, removesPlayed: true, environment: environment)
+    }
+
     func sine(_ hertz: Double, seconds: Double) throws -> String {
         try DaemonTests.sine(hertz, seconds: seconds, in: media)
     }
