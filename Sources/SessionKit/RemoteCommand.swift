@@ -82,9 +82,12 @@ public final class RemoteCommand: Sendable {
 /// The commands of the desktop, of media keys and of headsets to an app that plays by itself (MPRemoteCommandCenter).
 ///
 /// When the first target is added, the app becomes a player of the desktop (MPRIS), with what ``NowPlayingInfoCenter``
-/// says. Handlers are called one after the other, on no particular thread.
+/// says. Handlers are called one after the other, in the order of the commands, on no particular thread: the next
+/// command waits until the handler of the last one has returned.
 public final class RemoteCommandCenter: Sendable {
     private static let only = RemoteCommandCenter(.shared)
+    /// The commands that have arrived.
+    let line = WorkLine()
 
     /// The center of this program, on the session bus.
     public static func shared() -> RemoteCommandCenter { only }

@@ -93,20 +93,22 @@ final class RemotePlayer {
     private func run(_ command: RemoteCommand, _ event: RemoteCommandEvent, _ call: Invocation) {
         // MPRIS: what a player cannot do has no effect.
         guard command.isOffered else { return call.reply() }
-        answer(call) { await command.run(event) }
+        // The invocation stays on the thread of the loop.
+        let held = HeldInvocation(call)
+        commands.line.add { await RemoteAnswers.shared.give(await command.run(event), to: held) }
     }
 
     private func run(_ command: RemoteCommand, _ call: Invocation) { run(command, RemoteCommandEvent(), call) }
 
-    /// The invocation stays on the thread of the loop.
-    private func answer(_ call: Invocation, _ body: @escaping @Sendable () async -> RemoteCommandHandlerStatus) {
-        let held = HeldInvocation(call)
-        Task { await RemoteAnswers.shared.give(await body(), to: held) }
-    }
-
     private func toggle(_ call: Invocation) {
         if commands.togglePlayPauseCommand.isOffered { return run(commands.togglePlayPauseCommand, call) }
-        run(isPlaying ? commands.pauseCommand : commands.playCommand, call)
+        let held = HeldInvocation(call)
+        commands.line.add { [commands, info] in
+            // Commands before it may have changed whether the app plays.
+            let command = info.status == "Playing" ? commands.pauseCommand : commands.playCommand
+            let status = command.isOffered ? await command.run(RemoteCommandEvent()) : .success
+            await RemoteAnswers.shared.give(status, to: held)
+        }
     }
 
     private func move(by seconds: Double, _ call: Invocation) {
@@ -127,7 +129,7 @@ final class RemotePlayer {
     private func setRate(_ rate: Double) {
         let command = commands.changePlaybackRateCommand
         guard rate > 0, command.isOffered else { return }
-        Task { await command.run(RemoteCommandEvent(playbackRate: rate)) }
+        commands.line.add { await command.run(RemoteCommandEvent(playbackRate: rate)) }
     }
 
     private var canSeek: Bool {

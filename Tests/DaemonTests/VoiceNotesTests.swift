@@ -48,6 +48,23 @@ import Testing
         #expect(app.wait() == .code(0), "\(app.errors)")
     }
 
+    @Test func commandsOneAfterTheOther_areCarriedOutInTheirOrder() throws {
+        let stage = try KitStage()
+        let app = try app(stage, ["play", try stage.sine(440, seconds: 60)])
+        #expect(app.line(timeout: 60) { $0 == "playing" } != nil, "\(app.errors)")
+        let name = "org.mpris.MediaPlayer2.Voice_notes.instance\(app.processID)"
+        #expect(eventually { (try? get(stage, name, "PlaybackStatus"))?.stringValue == "Playing" })
+        // Nobody waits for an answer in between.
+        let words = Array(repeating: ["Pause", "Play"], count: 10).flatMap(\.self) + ["PlayPause", "PlayPause"]
+        for word in words { stage.daemon.observer.call(name, path, interface, word, []) { _ in } }
+        _ = try get(stage, name, "Volume")
+        let expected = Array(repeating: ["pause", "play"], count: 11).flatMap(\.self)
+        let commands = { app.text.split(separator: "\n").map(String.init).filter { $0 == "pause" || $0 == "play" } }
+        #expect(eventually { commands().count == expected.count })
+        #expect(commands() == expected)
+        #expect(stage.ear.waitUntil(440, above: -20))
+    }
+
     @Test func call_silencesTheApp_andItPlaysOn() throws {
         let stage = try KitStage()
         let app = try app(stage, ["play", try stage.sine(440, seconds: 60)])
