@@ -211,6 +211,10 @@ let package = Package(
         .executableTarget(
             name: "example-voice-notes", dependencies: ["SessionKit"], path: "Examples/VoiceNotes",
             swiftSettings: strict),
+        // An app of iOS (Examples/iOS/VoiceNotes), ported.
+        .executableTarget(
+            name: "example-ported-notes", dependencies: ["AVNames"], path: "Examples/Ported",
+            swiftSettings: [.treatAllWarnings(as: .error)]),
         // An example player plugin of one page, as another author would write it.
         .executableTarget(
             name: "example-paplay", dependencies: ["PluginKit", "EventLoop"], path: "Examples/Plugins/Paplay",

@@ -5,6 +5,10 @@
 public typealias AVAudioSession = AudioSession
 public typealias AVAudioPlayer = AudioPlayer
 public typealias AVAudioRecorder = AudioRecorder
+public typealias AVPlayer = Player
+public typealias AVPlayerItem = PlayerItem
+public typealias AVQueuePlayer = QueuePlayer
+public typealias CMTime = MediaTime
 public typealias MPNowPlayingInfoCenter = NowPlayingInfoCenter
 public typealias MPRemoteCommand = RemoteCommand
 public typealias MPRemoteCommandCenter = RemoteCommandCenter
@@ -13,9 +17,16 @@ public typealias MPRemoteCommandHandlerStatus = RemoteCommandHandlerStatus
 public typealias MPMediaItem = MediaItem
 public typealias MPMediaItemCollection = MediaItemCollection
 public typealias MPMediaLibrary = MediaLibrary
+public typealias MPMediaPickerController = MediaPicker
 public typealias MPMediaPlaylist = MediaPlaylist
 public typealias MPMediaQuery = MediaQuery
 public typealias MPMusicPlayerController = MusicPlayer
+
+extension AVAudioSession.Port {
+    /// For display.
+    public var portName: String { name }
+    public var portType: PortType { type }
+}
 
 /// MPMediaItemPropertyTitle and so on, and MPNowPlayingInfoPropertyPlaybackRate: keys of the now-playing info.
 public let MPMediaItemPropertyTitle = NowPlayingInfo.title

@@ -1,0 +1,47 @@
+import AVNames
+import Foundation
+
+/// Voice notes from iOS: Sound.swift is the file of the same name in Examples/iOS/VoiceNotes, ported. The window is
+/// replaced by words on the standard input: record FILE SECONDS, stop, play FILE, music, quit.
+@main
+enum PortedNotes {
+    @MainActor
+    static func main() async throws {
+        // The name that the desktop shows. Sound uses this session as the one of the app.
+        let session = try await AVAudioSession(name: "Ported notes", category: .playback)
+        let sound = try await Sound()
+        for await words in lines() {
+            do {
+                switch (words.first, words.count) {
+                case ("record", 3): try await sound.record(to: URL(filePath: words[1]), seconds: Double(words[2]) ?? 1)
+                case ("stop", 1): await sound.stopRecording()
+                case ("play", 2): try await sound.play(URL(filePath: words[1]))
+                case ("music", 1): try await sound.pickAndPlayMusic()
+                case ("quit", 1): return await session.close()
+                case _: print("record FILE SECONDS, stop, play FILE, music, quit")
+                }
+            } catch {
+                print(error)
+            }
+            fflush(nil)
+        }
+    }
+
+    /// The lines of the standard input, as words. A thread waits for them.
+    private static func lines() -> AsyncStream<[String]> {
+        AsyncStream { continuation in
+            Thread.detachNewThread {
+                // Not readLine: while it waits, nobody can flush all files.
+                var rest = ""
+                while case let data = FileHandle.standardInput.availableData, !data.isEmpty {
+                    rest += String(decoding: data, as: UTF8.self)
+                    while let end = rest.firstIndex(of: "\n") {
+                        continuation.yield(rest[..<end].split(separator: " ").map(String.init))
+                        rest.removeSubrange(...end)
+                    }
+                }
+                continuation.finish()
+            }
+        }
+    }
+}
