@@ -34,8 +34,11 @@ let shown = ["", ".Player"].map { "Interfaces/mpris/org.mpris.MediaPlayer2\($0).
 /// The interface of a plugin that others bring: nothing here serves it.
 let foreign = ["Interfaces/org.sessiond1.MediaPicker.xml"]
 
-/// Whether another package depends on this one: then it is in SwiftPM's folder of dependencies.
-let isDependency = ["/checkouts/", "/registry/downloads/"].contains { "\(Context.packageDirectory)/".contains($0) }
+/// Whether another package depends on this one: then it is in SwiftPM's folder of dependencies, or, while SwiftPM chooses
+/// its version, in the root of a repository without a working copy.
+let isDependency =
+    Context.packageDirectory == "/"
+    || ["/checkouts/", "/registry/downloads/"].contains { "\(Context.packageDirectory)/".contains($0) }
 
 /// Optimizes also in a debug build: the values, the rules and D-Bus, which all programs of the tests execute most of the
 /// time, targets that the tests run a million times, and others that analyze sound. SwiftPM refuses unsafe flags in a
@@ -299,6 +302,15 @@ let package = Package(
         },
     swiftLanguageModes: [.v6]
 )
+
+// An app gets the libraries and the plugins. Only the daemon and sessionctl need other packages.
+if isDependency {
+    package.dependencies.removeAll()
+    for program in ["sessiond", "sessionctl"] {
+        package.targets.removeAll { $0.name == program }
+        package.products.removeAll { $0.name == program }
+    }
+}
 
 // Only Scripts/fuzz builds this program: libFuzzer comes from the linker's command line.
 if Context.environment["SESSIOND_LIBFUZZER"] != nil {
