@@ -47,7 +47,7 @@ import Testing
         let (killed, process) = try stage.guarded("Music", [], ["sleep", "60"])
         killed.kill()
         #expect(try eventually { try past().last == "client-vanished" })
-        let outcome = try stage.run(["history", "--verbose"])
+        let outcome = try stage.run(["history"])
         #expect(outcome.output.last?.contains("a program's connection ended") == true, "\(outcome.text)")
         kill(process, SIGKILL)
     }
