@@ -22,9 +22,8 @@ public final class AudioPlayer: Sendable {
     private let data: [UInt8]
     private let playback: Playback
     private let wanted = Mutex((rate: 1.0, isRateEnabled: false))
-    /// The process of the player is new, and has not loaded the sound.
-    private let mustLoad = Mutex(true)
-    private let watch = Mutex<Task<Void, Never>?>(nil)
+    /// How many processes of the player had ended when the sound was loaded; nil: it was not.
+    private let loaded = Mutex<Int?>(nil)
 
     /// Opens a sound.
     /// - Parameters:
@@ -56,27 +55,19 @@ public final class AudioPlayer: Sendable {
     ) async throws(SessionError) {
         (self.url, self.data) = (url, data)
         playback = Playback(in: session, environment: environment)
-        let events = playback.events.stream()
-        let task = Task { [weak self] in
-            for await event in events {
-                if case .lost = event { self?.mustLoad.withLock { $0 = true } }
-            }
-        }
-        watch.withLock { $0 = task }
         try await prepare()
     }
 
-    deinit { watch.withLock { $0?.cancel() } }
-
     private func prepare() async throws(SessionError) {
-        guard mustLoad.withLock({ $0 }) else { return }
+        let ends = playback.ends.withLock { $0 }
+        guard loaded.withLock({ $0 }) != ends else { return }
         if let url {
             try await playback.load("Load", [.string(url)])
         } else {
             try await playback.load("LoadData", [.array(of: "y", data.map(Value.byte))])
         }
         try await playback.prepare()
-        mustLoad.withLock { $0 = false }
+        loaded.withLock { $0 = ends }
     }
 
     // MARK: Playing

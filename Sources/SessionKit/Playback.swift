@@ -56,13 +56,13 @@ final class Playback: Sendable {
         case state
         case status
         case position
-        /// The process of the player has ended.
-        case lost
     }
 
     let settings = Mutex(Settings())
     let facts = Mutex(Facts())
     let events = Broadcast<Event>()
+    /// How many processes of the player have ended. Each has to load the sound anew.
+    let ends = Mutex(0)
     private let plugin: HostedPlugin
     private let sent = Mutex<[String: Value]>([:])
     /// The player reports its position so often while it plays, in seconds.
@@ -199,7 +199,7 @@ final class Playback: Sendable {
             sent.withLock { $0 = [:] }
             silenced()
             facts.withLock { ($0.failure, $0.status, $0.current) = (error, "failed", ObjectPath.none) }
-            events.send(.lost)
+            ends.withLock { $0 += 1 }
             events.send(.failed(error))
         case .changed(PluginKind.player.interface, let properties):
             if properties["State"] != nil { facts.withLock { $0.announced += 1 } }

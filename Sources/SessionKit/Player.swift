@@ -211,7 +211,7 @@ public class Player: @unchecked Sendable {
                 return state.told != status
             }
             if isNew { broadcast.send(status) }
-        case .failed, .finished, .position, .lost: break
+        case .failed, .finished, .position: break
         }
     }
 

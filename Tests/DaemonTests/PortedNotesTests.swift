@@ -23,7 +23,7 @@ import Testing
         #expect(app.line(timeout: 30) { $0 == "playing 2 s" || $0 == "playing 1 s" } != nil, "\(app.text)")
         #expect(app.line { $0 == "finished" } != nil, "\(app.text)")
         #expect(try eventually { try stage.sessions() == ["Ported notes inactive"] })
-        app.send("play \(try stage.sine(440, seconds: 60))")
+        app.send("play \(try stage.sine(440, seconds: 60).dropFirst("file://".count))")
         #expect(app.line { $0 == "playing 60 s" } != nil, "\(app.text)")
         #expect(stage.ear.waitUntil(440, above: -20))
         let (name, path) = ("org.mpris.MediaPlayer2.Ported_notes.instance\(app.processID)", "/org/mpris/MediaPlayer2")
