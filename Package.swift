@@ -198,7 +198,7 @@ let package = Package(
             name: "TestSupport", dependencies: ["CPulse", "DBus", "EventLoop", "PluginAPI"], path: "Tests/Support",
             exclude: [
                 "FakeBluetooth.py", "FakeMachine.py", "UploadServer.py", "TusPeer.py", "TagCorpus.py", "UPnPClient.py",
-                "StreamFlood.py",
+                "StreamFlood.py", "RetaggedFiles.py",
             ],
             swiftSettings: fast),
         .executableTarget(
