@@ -134,7 +134,8 @@ import Testing
         #expect(await firstElement(of: changes) { $0 == .playbackState(.playing) } != nil)
         #expect(try stage.daemon.sessions().count == 1)
         #expect(try stage.session("App")?["State"]?.stringValue == "active")
-        #expect(try await player.nowPlayingItem?.title == "Unravel")
+        // Its title is known when its tags have been read.
+        #expect(await eventuallyAsync { (try? await player.nowPlayingItem)??.title == "Unravel" })
         #expect(try await player.indexOfNowPlayingItem == 1)
         let item = MediaItem(url: files[0], title: "First")
         #expect(item.persistentID == 0 && item.assetURL == "file://" + files[0])
