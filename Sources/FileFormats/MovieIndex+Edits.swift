@@ -25,18 +25,26 @@ extension MovieIndex {
     package static func patches(
         size: Int, leavingOut video: Double, _ audio: Double, read: (_ place: Int, _ count: Int) -> [UInt8]
     ) -> [Patch] {
+        guard let index = contents(size: size, read: read) else { return [] }
+        return patches(of: index.boxes, at: index.place) { $0 == "vide" ? video : $0 == "soun" ? audio : 0 }
+    }
+
+    /// The boxes in `moov`, and where it begins in the file; nil: there is none, or it is too large.
+    static func contents(
+        size: Int, read: (_ place: Int, _ count: Int) -> [UInt8]
+    ) -> (boxes: ArraySlice<UInt8>, place: Int)? {
         var place = 0
         for _ in 0..<boxLimit {
-            guard let box = Box(read(place, 16)[...], 0), box.length <= size - place else { return [] }
+            guard let box = Box(read(place, 16)[...], 0), box.length <= size - place else { return nil }
             if box.kind == "moov" {
-                guard box.length <= indexLimit else { return [] }
+                guard box.length <= indexLimit else { return nil }
                 let bytes = read(place, box.length)
-                guard bytes.count == box.length else { return [] }
-                return patches(of: bytes[box.header...], at: place) { $0 == "vide" ? video : $0 == "soun" ? audio : 0 }
+                guard bytes.count == box.length else { return nil }
+                return (bytes[box.header...], place)
             }
             place += box.length
         }
-        return []
+        return nil
     }
 
     /// The fields of a track that change.

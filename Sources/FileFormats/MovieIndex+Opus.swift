@@ -11,19 +11,8 @@ extension MovieIndex {
 
     /// - Parameter read: reads bytes from a position; fewer at the end of the file.
     package static func opusPatches(size: Int, read: (_ place: Int, _ count: Int) -> [UInt8]) -> [Patch] {
-        var place = 0
-        for _ in 0..<boxLimit {
-            guard let box = Box(read(place, 16)[...], 0), box.length <= size - place else { return [] }
-            if box.kind == "moov" {
-                guard box.length <= indexLimit else { return [] }
-                let bytes = read(place, box.length)
-                guard bytes.count == box.length else { return [] }
-                return opusPatches(
-                    of: bytes[box.header...], ["trak", "mdia", "minf", "stbl", "stsd", "Opus", "dOps"], place)
-            }
-            place += box.length
-        }
-        return []
+        guard let index = contents(size: size, read: read) else { return [] }
+        return opusPatches(of: index.boxes, ["trak", "mdia", "minf", "stbl", "stsd", "Opus", "dOps"], index.place)
     }
 
     /// - Parameter path: only these boxes in each other: a hostile file can nest boxes a million times.

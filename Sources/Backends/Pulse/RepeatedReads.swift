@@ -10,19 +10,21 @@ struct RepeatedReads: Sendable, Hashable {
     /// The reads of one stream that are still to come.
     private struct Plan: Sendable, Hashable {
         private let pauses: [UInt64]
+        /// Whether the last pause is repeated for ever.
+        private let isEndless: Bool
         /// The number of reads that were planned.
         private var count = 0
         /// Nil: the last one was made.
         private(set) var due: UInt64?
 
-        init(_ pauses: some Collection<UInt64>, at now: UInt64) {
-            self.pauses = Array(pauses)
+        init(_ pauses: [UInt64], isEndless: Bool = false, at now: UInt64) {
+            (self.pauses, self.isEndless) = (pauses, isEndless)
             planNext(at: now)
         }
 
         mutating func planNext(at now: UInt64) {
             due = count < pauses.count ? now &+ pauses[count] : nil
-            count += 1
+            if !isEndless || count < pauses.count - 1 { count += 1 }
         }
     }
 
@@ -81,14 +83,14 @@ struct RepeatedReads: Sendable, Hashable {
 
     /// These streams, and no others, are held.
     mutating func hold(_ streams: Set<Item>, at now: UInt64) {
-        if !streams.isSubset(of: held) { heldPlan = Plan(RepeatedReads.heldPauses, at: now) }
+        if !streams.isSubset(of: held) { heldPlan = Plan(RepeatedReads.heldPauses, isEndless: true, at: now) }
         held = streams
         if streams.isEmpty { heldPlan = nil }
     }
 
     /// The server has reported an event: the user may move streams now. Only for what the server reports by itself.
     mutating func somethingHappened(at now: UInt64) {
-        if !held.isEmpty { heldPlan = Plan(RepeatedReads.heldPauses, at: now) }
+        if !held.isEmpty { heldPlan = Plan(RepeatedReads.heldPauses, isEndless: true, at: now) }
     }
 
     mutating func ended(_ stream: Item) {
@@ -121,7 +123,6 @@ struct RepeatedReads: Sendable, Hashable {
         if let time = heldPlan?.due, time <= now {
             due.formUnion(held)
             heldPlan?.planNext(at: now)
-            if heldPlan?.due == nil { heldPlan = Plan(RepeatedReads.heldPauses.suffix(1), at: now) }
         }
         return due
     }
