@@ -48,17 +48,43 @@ let fast: [SwiftSetting] =
     isDependency || Context.environment["SESSIOND_SANITIZER"] != nil
     ? strict : strict + [.unsafeFlags(["-O"], .when(configuration: .debug))]
 
+/// The groups of modules: each is a folder of Sources with a README that tells its rule. A module that is in no group is a
+/// folder of Sources itself.
+let groups: [(folder: String, modules: Set<String>)] = [
+    (
+        "Decisions",
+        ["Decider", "Enforcement", "MediaControl", "Routing", "Scenario", "State", "Supervision", "Timeline"]
+    ),
+    ("Media", ["FileFormats", "MediaLibrary", "MediaValues", "TagFormats", "Uploading"]),
+    ("Services", ["FilmRequests"]),
+    ("Kits", ["AVNames", "PluginKit", "PluginKitTesting", "SessionKit"]),
+    (
+        "Platform",
+        ["DBus", "EventLoop", "HTTP", "Installation", "MediaPlayers", "Processes", "SessionBus", "Workers"]
+    ),
+    (
+        "Platform/C",
+        ["CCurl", "CDBus", "CFilms", "CGStreamer", "CIsolation", "CLinux", "CPulse", "CSQLite", "CStreaming"]
+    ),
+    ("Programs", Set(plugins.map(\.program))),
+]
+
+func folder(of module: String) -> String {
+    let group = groups.first { $0.modules.contains(module) }
+    return (["Sources"] + (group.map { [$0.folder] } ?? []) + [module]).joined(separator: "/")
+}
+
 func room(
     _ name: String, path: String? = nil, _ dependencies: [Target.Dependency], embedding: [String] = [],
     exclude: [String] = [], _ settings: [SwiftSetting] = strict
 ) -> Target {
     .target(
-        name: name, dependencies: dependencies, path: path, exclude: exclude,
+        name: name, dependencies: dependencies, path: path ?? folder(of: name), exclude: exclude,
         resources: embedding.map { .embedInCode($0) }, swiftSettings: settings)
 }
 
 func program(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .executableTarget(name: name, dependencies: dependencies, swiftSettings: strict)
+    .executableTarget(name: name, dependencies: dependencies, path: folder(of: name), swiftSettings: strict)
 }
 
 func tests(_ name: String, _ dependencies: [Target.Dependency], _ settings: [SwiftSetting] = strict) -> Target {
@@ -66,7 +92,7 @@ func tests(_ name: String, _ dependencies: [Target.Dependency], _ settings: [Swi
 }
 
 func system(_ name: String, pkgConfig: String, apt: String) -> Target {
-    .systemLibrary(name: name, pkgConfig: pkgConfig, providers: [.apt([apt])])
+    .systemLibrary(name: name, path: folder(of: name), pkgConfig: pkgConfig, providers: [.apt([apt])])
 }
 
 let package = Package(
@@ -86,13 +112,13 @@ let package = Package(
     targets: [
         // C libraries.
         system("CDBus", pkgConfig: "dbus-1", apt: "libdbus-1-dev"),
-        .systemLibrary(name: "CLinux"),
+        .systemLibrary(name: "CLinux", path: folder(of: "CLinux")),
         // Starts untrusted programs, and takes rights away from processes that read untrusted files.
-        .target(name: "CIsolation"),
+        .target(name: "CIsolation", path: folder(of: "CIsolation")),
         system("CPulse", pkgConfig: "libpulse", apt: "libpulse-dev"),
         system("CGStreamer", pkgConfig: "gstreamer-1.0", apt: "libgstreamer1.0-dev"),
         // What runs on GStreamer's own threads.
-        .target(name: "CStreaming", dependencies: ["CGStreamer"]),
+        .target(name: "CStreaming", dependencies: ["CGStreamer"], path: folder(of: "CStreaming")),
         system("CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
         system("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
         system("CFilms", pkgConfig: "gstreamer-pbutils-1.0", apt: "libgstreamer-plugins-base1.0-dev"),

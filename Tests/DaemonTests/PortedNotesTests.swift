@@ -45,7 +45,7 @@ import Testing
         #expect(app.wait() == .code(0), "\(app.errors)")
     }
 
-    private static let folder = repository.path + "/Sources/SessionKit/SessionKit.docc/"
+    private static let folder = repository.path + "/Sources/Kits/SessionKit/SessionKit.docc/"
     private static let original = repository.path + "/Examples/iOS/VoiceNotes/Sound.swift"
 
     @Test func page_tellsHowManyLinesChanged() throws {

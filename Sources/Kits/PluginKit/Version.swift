@@ -1,0 +1,1 @@
+../../sessiond/Version.swift
