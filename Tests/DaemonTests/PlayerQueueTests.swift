@@ -21,6 +21,16 @@ private let loud = -25.0
         player.call("LoadList", [.strings(uris), .uint32(start)])
     }
 
+    @Test func nothingCanBePlayed_callsAreAnsweredBeforeAllItemsWereTried() throws {
+        let stage = try PlayerStage(.pulseAudio)
+        let music = try stage.player()
+        let uris = (0..<2_000).map { "file:///nowhere/\($0).wav" }
+        #expect(load(music, uris) == nil)
+        _ = try music.get("State")
+        #expect(music.signals.count { $0.hasPrefix("ItemFailed ") } < uris.count / 2)
+        #expect(music.comes(to: "failed"))
+    }
+
     @Test(arguments: ServerKind.allCases)
     func itemsFollowEachOther_eachIsReported_andOthersResumeOnlyAfterTheLast(_ kind: ServerKind) throws {
         let stage = try PlayerStage(kind)

@@ -16,8 +16,10 @@ public final class GStreamerPlayer: QueueingEngine {
     /// The previous item, which is silent. It keeps the connection to the server until the next item uses it.
     private var retired: Item?
     private lazy var retirement = Timer(on: loop) { [weak self] in self?.closeRetired() }
-    /// Increased by each load, so that a late failure of an earlier load is ignored.
-    private var generation = 0
+    /// What ``later(_:)`` calls next. A timer, not deferred work of the loop: of a queue in which nothing can be played, each
+    /// failure opens the next item, and the bus must be read in between.
+    private var pending: ((GStreamerPlayer) -> Void)?
+    private lazy var turn = Timer(on: loop) { [weak self] in self?.callPending() }
     private lazy var watchdog = Timer(on: loop) { [weak self] in self?.loadingTakesTooLong() }
     private lazy var ramping = Timer(on: loop) { [weak self] in self?.settleRamps() }
 
@@ -189,7 +191,8 @@ public final class GStreamerPlayer: QueueingEngine {
 
     private func unload(keepingRetired: Bool) {
         if !keepingRetired { closeRetired() }
-        generation &+= 1
+        pending = nil
+        turn.disarm()
         watchdog.disarm()
         closeItem()
         uri = nil
@@ -372,11 +375,14 @@ public final class GStreamerPlayer: QueueingEngine {
 
     /// Calls `body` after the current call, unless something else was loaded in the meantime.
     private func later(_ body: @escaping (GStreamerPlayer) -> Void) {
-        let expected = generation
-        loop.later { [weak self] in
-            guard let self, generation == expected else { return }
-            body(self)
-        }
+        pending = body
+        turn.arm(after: 0)
+    }
+
+    private func callPending() {
+        let body = pending
+        pending = nil
+        body?(self)
     }
 
     // MARK: Transport
