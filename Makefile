@@ -6,7 +6,7 @@ DESTDIR ?=
 KEEP ?=
 # The Debian packages set it to nothing, because dh_strip strips the programs.
 STRIP ?= -s
-version = $(shell sed -n 's/^let version = "\(.*\)"/\1/p' Sources/sessiond/Version.swift)
+version = $(shell sed -n 's/^package let version = "\(.*\)"/\1/p' Sources/PluginAPI/Version.swift)
 
 bindir = $(PREFIX)/bin
 datadir = $(PREFIX)/share
@@ -16,7 +16,7 @@ sysusersdir = $(PREFIX)/lib/sysusers.d
 # dbus-daemon reads policies under /usr/share and /etc. Under /usr/share, it ignores other prefixes such as /usr/local.
 policydir = $(if $(filter /usr,$(PREFIX)),$(datadir),$(SYSCONFDIR))/dbus-1/system.d
 
-programs = sessiond sessionctl sessiond-plugin sessiond-assets sessiond-transfer sessiond-library
+programs = sessiond sessionctl $(patsubst Sources/Programs/%/main.swift,%,$(wildcard Sources/Programs/*/main.swift))
 # The names of the plugins, as in their manifests.
 plugins = $(shell sed -n 's/^Exec=\([^ ]*\).*/\1/p' data/plugins/*.plugin)
 # The plugins whose program is sessiond-plugin: it is installed under each of these names.

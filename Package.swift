@@ -9,16 +9,17 @@ let strict: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
-/// Each executable of plugins, with the D-Bus interfaces of its plugins and the engines it uses. `PluginKind` describes
-/// the rest of a kind. Plugins with the same engines share one executable, which is installed under the name of each.
-let plugins: [(program: String, interfaces: [String], engines: [Target.Dependency])] = [
-    ("sessiond-plugin", ["Player", "Recorder", "SoundEffects"], ["GStreamerBackend", "PulseBackend"]),
-    ("sessiond-transfer", ["Uploads"], ["HTTP", "Uploading", "SessionBus"]),
-    ("sessiond-assets", ["Assets"], ["FilmBackend", "Workers"]),
+/// Each executable of plugins, with the D-Bus interfaces of its plugins and the modules it connects. `PluginKind`
+/// describes the rest of a kind. Plugins with the same engines share one executable, which is installed under the name of
+/// each.
+let plugins: [(program: String, interfaces: [String], modules: [Target.Dependency])] = [
     (
-        "sessiond-library", ["Library"],
-        ["MediaLibrary", "TagFormats", "FileFormats", "Workers", "Installation", "Processes", "SessionBus"]
+        "sessiond-plugin", ["Player", "Recorder", "SoundEffects"],
+        ["PluginKit", "MediaValues", "GStreamerBackend", "PulseBackend", "DBus", "PluginAPI"]
     ),
+    ("sessiond-transfer", ["Uploads"], ["Uploads", "PluginKit"]),
+    ("sessiond-assets", ["Assets"], ["Assets"]),
+    ("sessiond-library", ["Library"], ["Library"]),
 ]
 
 /// The XML of the D-Bus interfaces that the daemon and the plugins serve. `Interfaces` is a symbolic link in each
@@ -56,7 +57,7 @@ let groups: [(folder: String, modules: Set<String>)] = [
         ["Decider", "Enforcement", "MediaControl", "Routing", "Scenario", "State", "Supervision", "Timeline"]
     ),
     ("Media", ["FileFormats", "MediaLibrary", "MediaValues", "TagFormats", "Uploading"]),
-    ("Services", ["FilmRequests"]),
+    ("Services", ["Assets", "FilmRequests", "Library", "MediaShare", "Uploads"]),
     ("Kits", ["AVNames", "PluginKit", "PluginKitTesting", "SessionKit"]),
     (
         "Platform",
@@ -149,7 +150,7 @@ let package = Package(
         room("Workers", ["Processes", "EventLoop", "CLinux", "CIsolation"]),
         room("DBus", ["CDBus", "EventLoop"], fast),
         room(
-            "SessionBus", ["DBus", "EventLoop", "PluginAPI"], embedding: served, exclude: played + foreign,
+            "SessionBus", ["DBus", "PluginAPI"], embedding: served, exclude: played + foreign,
             fast),
 
         // MPRIS players: which to pause and resume, which one receives the media keys. MediaPlayers does it over D-Bus.
@@ -173,7 +174,7 @@ let package = Package(
         // Backends. None imports SessionManager.
         room("PulseBackend", path: "Sources/Backends/Pulse", ["CPulse", "EventLoop", "Processes", "PluginAPI"]),
         // The common part of everything that uses GStreamer.
-        room("GStreamerBase", path: "Sources/Backends/GStreamer/Base", ["CGStreamer", "PluginAPI"]),
+        room("GStreamerBase", path: "Sources/Backends/GStreamer/Base", ["CGStreamer"]),
         room(
             "GStreamerBackend", path: "Sources/Backends/GStreamer/Sound",
             ["GStreamerBase", "CGStreamer", "CStreaming", "FileFormats", "EventLoop", "PluginAPI"]),
@@ -182,7 +183,7 @@ let package = Package(
         // What opens films, in a worker: nothing else is linked to it.
         room(
             "FilmBackend", path: "Sources/Backends/GStreamer/Films",
-            ["GStreamerBase", "CGStreamer", "CFilms", "FileFormats", "FilmRequests", "Workers", "PluginAPI"]),
+            ["GStreamerBase", "CFilms", "FileFormats", "FilmRequests", "Workers", "PluginAPI"]),
 
         // The libraries for apps (SessionKit) and for plugins (PluginKit).
         room(
@@ -193,11 +194,26 @@ let package = Package(
         room(
             "PluginKit",
             [
-                "SessionKit", "MediaValues", "FileFormats", "FilmRequests", "SessionBus", "DBus", "EventLoop",
-                "Processes",
-                "Workers", "PluginAPI",
+                "SessionKit", "MediaValues", "SessionBus", "DBus", "EventLoop", "Processes", "PluginAPI",
             ],
             embedding: played, exclude: served + foreign),
+        // Services: what a plugin does, as a library that tests use without a process.
+        room(
+            "Assets",
+            [
+                "PluginKit", "FilmBackend", "FilmRequests", "FileFormats", "MediaValues", "Workers", "Processes",
+                "SessionBus", "DBus", "EventLoop", "PluginAPI",
+            ]),
+        room(
+            "Library",
+            [
+                "PluginKit", "MediaLibrary", "TagFormats", "FileFormats", "MediaValues", "Workers", "Installation",
+                "Processes", "SessionBus", "DBus", "EventLoop", "PluginAPI",
+            ]),
+        room(
+            "Uploads", ["PluginKit", "HTTP", "Uploading", "Processes", "SessionBus", "DBus", "EventLoop", "PluginAPI"]),
+        // The music library for televisions and speakers; in sessionctl.
+        room("MediaShare", ["MediaValues", "SessionBus", "DBus", "PluginAPI"]),
         // An engine without sound and a daemon without rules, for the tests of plugins.
         room("PluginKitTesting", ["SessionBus", "DBus", "EventLoop", "PluginAPI"]),
 
@@ -214,7 +230,7 @@ let package = Package(
             "sessionctl",
             [
                 "SessionKit", "MediaValues", "SessionBus", "SessionManager", "Installation", "PulseBackend",
-                "Scenario", "DBus", "EventLoop", "Processes", "PluginAPI", "Timeline", "Workers",
+                "Scenario", "DBus", "EventLoop", "MediaShare", "Processes", "PluginAPI", "Timeline", "Workers",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
 
@@ -292,6 +308,13 @@ let package = Package(
             ]),
         tests("EventLoopTests", ["EventLoop", "TestSupport"]),
         tests("HTTPTests", ["HTTP", "EventLoop", "TestSupport"]),
+        tests(
+            "AssetsTests",
+            [
+                "Assets", "PluginKit", "FilmRequests", "FileFormats", "Workers", "SessionBus", "DBus", "PluginAPI",
+                "TestSupport",
+            ]),
+        tests("UploadsTests", ["Uploads", "Uploading", "HTTP", "SessionBus", "DBus", "PluginAPI", "TestSupport"]),
         tests("UploadingTests", ["Uploading", "PluginAPI", "ReferenceModel"]),
         tests("TagFormatsTests", ["TagFormats", "ReferenceModel", "TestSupport"]),
         tests("MediaLibraryTests", ["MediaLibrary", "TagFormats", "ReferenceModel", "TestSupport"], fast),
@@ -323,9 +346,7 @@ let package = Package(
                 "PluginAPI", "TestSupport", "Fuzzing", "SessionManager", "Scenario", "State", "ReferenceModel",
             ]),
     ]
-        + plugins.map {
-            program($0.program, ["PluginKit", "MediaValues", "DBus", "EventLoop", "PluginAPI"] + $0.engines)
-        },
+        + plugins.map { program($0.program, $0.modules) },
     swiftLanguageModes: [.v6]
 )
 

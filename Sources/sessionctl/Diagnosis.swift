@@ -1,4 +1,5 @@
 import DBus
+import PluginAPI
 
 /// The result of one check of `sessionctl doctor`.
 struct Finding {

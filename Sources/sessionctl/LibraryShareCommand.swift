@@ -2,6 +2,7 @@ import ArgumentParser
 import DBus
 import EventLoop
 import Glibc
+import MediaShare
 import PluginAPI
 
 /// `sessionctl library share`.
@@ -19,7 +20,12 @@ struct LibraryShareCommand: ParsableCommand {
 
     func run() throws {
         let place = try LibraryPlace(bus)
-        let server = try MediaServer(place, name: name, suffix: "sessiond")
+        let server: MediaServer
+        do throws(Failure) {
+            server = try MediaServer(place.place, on: place.service.connection, name: name, suffix: "sessiond")
+        } catch {
+            throw place.service.complaint(error)
+        }
         let loop = place.service.loop
         var complaint: Complaint?
         func end(_ reason: Complaint) {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import PluginAPI
 import Processes
 
 /// Inspects and controls the audio session service.

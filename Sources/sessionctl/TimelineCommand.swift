@@ -2,6 +2,7 @@ import ArgumentParser
 import DBus
 import EventLoop
 import Glibc
+import PluginAPI
 import SessionBus
 import Timeline
 

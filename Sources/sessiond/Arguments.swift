@@ -1,5 +1,6 @@
 import DBus
 import Logging
+import PluginAPI
 
 /// The daemon's command line. Parsed here, because an argument library would need Foundation.
 struct Arguments {

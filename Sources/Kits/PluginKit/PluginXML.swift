@@ -2,6 +2,7 @@ import SessionBus
 
 /// Interface descriptions for plugins whose objects are in another module.
 package enum PluginXML {
+    package static let assets = InterfaceXML.fragment(PackageResources.org_sessiond1_Assets_xml)
     package static let library = InterfaceXML.fragment(PackageResources.org_sessiond1_Library_xml)
     package static let uploads = InterfaceXML.fragment(PackageResources.org_sessiond1_Uploads_xml)
 }

@@ -1,4 +1,4 @@
-import Glibc
+package import Glibc
 package import PluginAPI
 
 /// A file that appears under its name only when it is complete, also if this process is killed meanwhile.
@@ -8,14 +8,14 @@ package import PluginAPI
 package final class WholeFile {
     let path: String
     /// Open for reading and writing; valid as long as this object exists.
-    let descriptor: Int32
+    package let descriptor: Int32
     private let folder: String
     /// Its temporary name; nil: it has none.
     private var draft: String?
 
     /// - Parameter mode: the permissions, reduced by the umask.
     /// - Throws: `FileAlreadyExists`, `NotFound` if the folder does not exist, `DiskFull`, `ExportFailed`.
-    init(_ path: String, replaces: Bool, mode: mode_t = 0o666) throws(SessionError) {
+    package init(_ path: String, replaces: Bool, mode: mode_t = 0o666) throws(SessionError) {
         self.path = path
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
         folder = parts.count > 2 ? parts.dropLast().joined(separator: "/") : "/"
@@ -45,7 +45,7 @@ package final class WholeFile {
         try file.keep(replaces: true)
     }
 
-    func write(_ bytes: [UInt8]) throws(SessionError) {
+    package func write(_ bytes: [UInt8]) throws(SessionError) {
         var done = 0
         while done < bytes.count {
             let count = bytes[done...].withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
@@ -56,7 +56,7 @@ package final class WholeFile {
 
     /// Gives the file its name.
     /// - Throws: `FileAlreadyExists` if another file has that name by now.
-    func keep(replaces: Bool) throws(SessionError) {
+    package func keep(replaces: Bool) throws(SessionError) {
         if draft == nil {
             if link(path) { return }
             guard errno == EEXIST else { throw Self.failure(errno, path) }

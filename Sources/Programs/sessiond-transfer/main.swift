@@ -1,4 +1,5 @@
 import PluginKit
+import Uploads
 
 // Wiring: the plugin for uploads.
 

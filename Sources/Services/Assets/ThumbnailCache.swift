@@ -2,6 +2,7 @@ import FileFormats
 import Glibc
 import MediaValues
 import PluginAPI
+import PluginKit
 import Processes
 
 /// The thumbnail cache that all programs of a user share (Thumbnail Managing Standard): `$XDG_CACHE_HOME/thumbnails`.
@@ -21,11 +22,10 @@ struct ThumbnailCache {
     private let folder: String?
     private let md5: (String) -> String
 
-    /// - Parameter md5: the MD5 of a text, in hexadecimal.
-    init(md5: @escaping (String) -> String) {
-        self.md5 = md5
-        folder = UserFolder.cache.path.map { $0 + "/thumbnails" }
-    }
+    /// - Parameters:
+    ///   - folder: the folder of all thumbnails; nil if the user has none.
+    ///   - md5: the MD5 of a text, in hexadecimal.
+    init(in folder: String?, md5: @escaping (String) -> String) { (self.folder, self.md5) = (folder, md5) }
 
     /// The path at which the thumbnail of a file is stored.
     func path(of uri: String, _ flavor: ThumbnailFlavor) -> String? { path(of: uri, in: flavor.rawValue) }

@@ -1,5 +1,4 @@
-import DBus
-import EventLoop
+public import DBus
 import Glibc
 import MediaValues
 import PluginAPI
@@ -9,7 +8,7 @@ import SessionBus
 ///
 /// The tree has the queries; in each query its collections, or for songs the items; and in a collection its items.
 /// Nothing is cached: every answer is read from the library.
-final class MediaServer {
+public final class MediaServer {
     /// A node of the tree.
     private enum Node: Equatable {
         case root
@@ -36,30 +35,40 @@ final class MediaServer {
     /// The largest number of rows in an answer, and in a page of the library.
     private static let (limit, page) = (20_000, 5_000)
     private static let coverSize: UInt32 = 600
+    /// The time limit of a call to the library, in seconds.
+    private static let patience = 300.0
 
-    private let place: LibraryPlace
+    private let connection: Connection
+    /// The unique name of the library.
+    private let library: String
     private let root: String
     private let name: String
-    private var connection: Connection { place.service.connection }
     private var subscriptions: [Subscription] = []
 
     private typealias Answer = Result<[Value], Failure>
     private typealias Fields = [(String, Value)]
 
-    /// - Parameter name: the name that televisions show.
-    init(_ place: LibraryPlace, name: String, suffix: String) throws {
-        (self.place, self.name) = (place, name)
+    /// - Parameters:
+    ///   - library: the unique name of the library on the bus.
+    ///   - name: the name that televisions show.
+    ///   - suffix: the last part of the bus name and of the path; one program may own each.
+    /// - Throws: `ResourceNotAvailable` if another program owns the name.
+    public init(_ library: String, on connection: Connection, name: String, suffix: String) throws(Failure) {
+        (self.library, self.connection, self.name) = (library, connection, name)
         root = "/org/gnome/UPnP/MediaServer2/" + suffix
         connection.objects.relay(below: root) { [unowned self] in handle($0) }
         subscriptions = [
             connection.subscribe(
-                path: place.kind.objectPath, interface: StandardName.properties, member: "PropertiesChanged",
-                sender: place.place
+                path: PluginKind.library.objectPath, interface: StandardName.properties, member: "PropertiesChanged",
+                sender: library
             ) { [unowned self] in heard($0) }
         ]
         switch try connection.requestName("org.gnome.UPnP.MediaServer2." + suffix) {
         case .owner: break
-        case .taken: throw Complaint.refused("the library is already shared: another program owns its name on the bus")
+        case .taken:
+            throw Failure(
+                SessionError(
+                    .resourceNotAvailable, "the library is already shared: another program owns its name on the bus"))
         }
     }
 
@@ -126,8 +135,8 @@ final class MediaServer {
 
     private func ask(_ member: String, _ arguments: [Value], _ reply: @escaping (Answer) -> Void) {
         connection.call(
-            place.place, place.kind.objectPath, place.kind.interface, member, arguments, timeout: PluginPlace.patience,
-            reply)
+            library, PluginKind.library.objectPath, PluginKind.library.interface, member, arguments,
+            timeout: Self.patience, reply)
     }
 
     private static func wire(_ node: Node) -> [(String, Value)] {

@@ -40,7 +40,8 @@ final class ArtworkCache {
         if misses[key] != Miss.none { misses[key] = miss }
     }
 
-    init() { folder = UserFolder.cache.path.map { $0 + "/sessiond/artwork" } }
+    /// - Parameter folder: nil if the user has no folder for covers.
+    init(in folder: String?) { self.folder = folder }
 
     /// The key of a cover. It changes with the file, the content of the file, the image file in its folder, and the size.
     func key(of path: [UInt8], _ size: Int) -> String {

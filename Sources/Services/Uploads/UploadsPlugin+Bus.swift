@@ -108,7 +108,7 @@ extension UploadRecord.Options {
     ]
 
     /// Reads the options of `Upload`, and whether the upload is detached.
-    fileprivate static func read(_ dictionary: Value) throws(Failure) -> (UploadRecord.Options, isDetached: Bool) {
+    static func read(_ dictionary: Value) throws(Failure) -> (UploadRecord.Options, isDetached: Bool) {
         let reader = try OptionReader(
             dictionary,
             known: [

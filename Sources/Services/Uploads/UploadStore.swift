@@ -21,14 +21,18 @@ final class UploadStore {
     /// Called with the reason if something cannot be stored.
     private let complain: (String) -> Void
 
-    /// Nil if the folder cannot be used, or another process uses it.
-    init?(complain: @escaping (String) -> Void) {
-        self.complain = complain
+    /// In the usual folder. Nil if the user has none, or it cannot be used.
+    convenience init?(complain: @escaping (String) -> Void) {
         guard let state = UserFolder.state.path else {
             complain("neither XDG_STATE_HOME nor HOME is set: uploads do not survive the end of this process")
             return nil
         }
-        folder = state + "/sessiond/uploads"
+        self.init(in: state + "/sessiond/uploads", complain: complain)
+    }
+
+    /// Nil if the folder cannot be used, or another process uses it.
+    init?(in folder: String, complain: @escaping (String) -> Void) {
+        (self.folder, self.complain) = (folder, complain)
         // In a folder that others may write to, records could be replaced.
         guard makeFolders(folder), isPrivate(folder) else {
             complain("\(folder): \(String(cString: strerror(errno))): uploads do not survive the end of this process")

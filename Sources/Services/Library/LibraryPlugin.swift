@@ -16,7 +16,7 @@ final class LibraryPlugin: Plugin {
     private(set) var workers: Workers
     let workerCount: Int
     let watcher: FolderWatcher
-    let covers = ArtworkCache()
+    let covers = ArtworkCache(in: UserFolder.cache.path.map { $0 + "/sessiond/artwork" })
     /// The number of covers that each caller waits for.
     private var coversAwaited: [String: Int] = [:]
     private let players: PlayerWatch?

@@ -1,6 +1,7 @@
 import DBus
 import FilmRequests
 import PluginAPI
+import PluginKit
 import SessionBus
 import Workers
 
@@ -12,7 +13,7 @@ extension AssetsPlugin {
     }
 
     private static let interface = Interface<AssetsPlugin>(
-        name: BusName.assets, introspection: InterfaceXML.fragment(PackageResources.org_sessiond1_Assets_xml),
+        name: BusName.assets, introspection: PluginXML.assets,
         methods: [
             .init("Inspect", "sa{sv}") { assets, call in assets.answer(call) { try assets.inspect(call) } },
             .init("GenerateImages", "sada{sv}") { assets, call in assets.answer(call) { try assets.generate(call) } },

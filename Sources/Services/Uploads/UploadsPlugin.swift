@@ -2,13 +2,13 @@ import DBus
 import EventLoop
 import HTTP
 import PluginAPI
-import PluginKit
+public import PluginKit
 import SessionBus
 import Uploading
 
 /// Uploads for other programs, on the bus as `org.sessiond1.Uploads`: at most three at the same time. They continue
 /// after cuts, after the end of this process and after a restart of the machine.
-final class UploadsPlugin: Plugin {
+public final class UploadsPlugin: Plugin {
     /// Limits in bytes: of a path; of the texts of all unfinished uploads, so that `List` fits into a message; and of
     /// the answers to ended uploads.
     private static let limits = (path: 4_096, all: 16 << 20, answers: 16 << 20)
@@ -37,7 +37,7 @@ final class UploadsPlugin: Plugin {
     /// Timers of requests that remove an upload from a server, the oldest first. All of them wait equally long.
     private var retries: [Timer] = []
 
-    init(_ host: PluginHost) {
+    public init(_ host: PluginHost) {
         self.host = host
         loop = host.loop
         client = HTTPClient(on: loop)
@@ -57,7 +57,7 @@ final class UploadsPlugin: Plugin {
         for record in store?.records() ?? [] { resume(record) }
     }
 
-    func end(_ done: @escaping () -> Void) {
+    public func end(_ done: @escaping () -> Void) {
         isEnding = true
         for task in tasks.values { task.stop() }
         inhibitor.isHeld = false

@@ -2,7 +2,7 @@ import EventLoop
 import FilmRequests
 import Glibc
 import PluginAPI
-import Processes
+import PluginKit
 import SessionBus
 import Workers
 
@@ -127,8 +127,11 @@ final class ExportWork {
 
 /// The speeds of the latest exports on this machine, by preset. They are stored on the disk.
 final class ExportSpeeds {
-    private let file = UserFolder.cache.path.map { KeptFile($0 + "/sessiond/export-speeds", limit: 4_096) }
+    private let file: KeptFile?
     private lazy var speeds: [String: Double] = read()
+
+    /// - Parameter file: nil if the user has no folder for it: the speeds last as long as the process.
+    init(_ file: KeptFile?) { self.file = file }
 
     /// 1 is real time; nil: there was no export with this preset yet.
     subscript(_ preset: ExportPreset) -> Double? { speeds[preset.rawValue] }

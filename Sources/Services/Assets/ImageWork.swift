@@ -2,6 +2,7 @@ import DBus
 import FilmRequests
 import Glibc
 import PluginAPI
+import PluginKit
 import Processes
 import SessionBus
 import Workers

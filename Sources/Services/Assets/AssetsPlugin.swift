@@ -1,18 +1,20 @@
-public import DBus
-public import EventLoop
+import DBus
+import EventLoop
 import FilmRequests
 import Glibc
 import MediaValues
 import PluginAPI
+import PluginKit
+import Processes
 import SessionBus
-public import Workers
+import Workers
 
 /// Films and sounds as files: their properties, pictures, thumbnails and exports; on the bus as `org.sessiond1.Assets`.
 /// It has no session, because it plays no sound.
 ///
 /// It opens no such file itself; workers do (``Workers``). If a file takes too long, or its worker crashes, the request
 /// fails.
-public final class AssetsPlugin: Plugin {
+final class AssetsPlugin: Plugin {
     /// The longest times in which a worker may send nothing, in seconds.
     enum Patience {
         static let reading = 10.0
@@ -21,21 +23,22 @@ public final class AssetsPlugin: Plugin {
         static let readingAll = 120.0
     }
 
-    public typealias Reply<Success> = (Result<Success, Failure>) -> Void
+    typealias Reply<Success> = (Result<Success, Failure>) -> Void
 
     let connection: Connection
     let workers: Workers
     /// The running exports and picture jobs.
-    public let jobs: Jobs
+    let jobs: Jobs
     private let loop: EventLoop
     private let callers: FreeCallers
     let cache: ThumbnailCache
     let folders: ImageFolders
-    private let speeds = ExportSpeeds()
+    private let speeds = ExportSpeeds(
+        UserFolder.cache.path.map { KeptFile($0 + "/sessiond/export-speeds", limit: 4_096) })
     private var exports: [UInt64: ExportWork] = [:]
     private var images: [UInt64: ImageWork] = [:]
     /// Prevents sleep while a film is written; nil: sleep is not prevented.
-    public var inhibitor: Inhibitor?
+    var inhibitor: Inhibitor?
     /// The exports that are not paused.
     private var active: Set<UInt64> = [] {
         didSet { if active.isEmpty != oldValue.isEmpty { inhibitor?.isHeld = !active.isEmpty } }
@@ -43,10 +46,10 @@ public final class AssetsPlugin: Plugin {
 
     /// Exports the object. The objects on the connection keep this object alive.
     /// - Parameter md5: the MD5 of a text, in hexadecimal.
-    public init(
+    init(
         _ workers: Workers, md5: @escaping (String) -> String, on connection: Connection, _ loop: EventLoop
     ) {
-        cache = ThumbnailCache(md5: md5)
+        cache = ThumbnailCache(in: UserFolder.cache.path.map { $0 + "/thumbnails" }, md5: md5)
         (self.workers, self.connection, self.loop) = (workers, connection, loop)
         callers = FreeCallers(on: connection)
         jobs = Jobs(.assets, on: connection, loop)
@@ -56,7 +59,7 @@ public final class AssetsPlugin: Plugin {
         export()
     }
 
-    public func end(_ done: @escaping () -> Void) {
+    func end(_ done: @escaping () -> Void) {
         jobs.cancelAll()
         folders.removeAll()
         done()
@@ -130,7 +133,7 @@ public final class AssetsPlugin: Plugin {
     }
 
     /// Reports the reason why a file cannot be played; nil: it can be played.
-    public func check(_ uri: String, _ reply: @escaping (String?) -> Void) {
+    func check(_ uri: String, _ reply: @escaping (String?) -> Void) {
         do throws(SessionError) {
             let source = try Source(uri)
             ask(WorkerMessage(FilmRequest.Inspect(source.path)), about: source) { result in

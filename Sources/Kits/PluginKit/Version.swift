@@ -1,1 +1,0 @@
-../../sessiond/Version.swift
