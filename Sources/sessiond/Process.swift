@@ -120,15 +120,33 @@ struct Process {
         return chain
     }
 
-    /// The first process of the program: the highest ancestor that runs the same executable.
+    /// The first process of the program: the highest ancestor that runs the same executable, and is the same application for
+    /// systemd. An interpreter runs many programs: one that it runs for another is a program of its own.
     var root: UInt32 {
         guard let executable else { return id }
+        let (file, unit) = (startedFile, applicationUnit)
         var root = self
         for _ in 0..<64 {
-            guard let parent = root.parent, parent > 1, Process(id: parent).executable == executable else { break }
-            root = Process(id: parent)
+            guard let id = root.parent, id > 1 else { break }
+            let parent = Process(id: id)
+            guard parent.executable == executable, parent.applicationUnit == unit else { break }
+            if let file, let other = parent.startedFile, other != file { break }
+            root = parent
         }
         return root.id
+    }
+
+    /// The file that it was started with, such as the script of an interpreter: the first argument that is no option, if
+    /// there is such a file. Its links are resolved.
+    private var startedFile: String? {
+        let arguments = text("cmdline")?.split(separator: "\0").dropFirst() ?? []
+        guard let first = arguments.first(where: { !$0.hasPrefix("-") }) else { return nil }
+        let path = first.hasPrefix("/") ? String(first) : "/proc/\(id)/cwd/\(first)"
+        return Capabilities.looking {
+            guard let real = realpath(path, nil) else { return nil }
+            defer { free(real) }
+            return String(cString: real)
+        }
     }
 
     private var applicationUnit: String? { text("cgroup").flatMap(Confinement.applicationUnit(groups:)) }

@@ -34,6 +34,50 @@ import Testing
         withExtendedLifetime(first) {}
     }
 
+    /// Players that are scripts of one interpreter, started by another script of it, are programs of their own.
+    @Test(arguments: ServerKind.allCases)
+    func scriptsOfAScript_areProgramsOfTheirOwn(_ kind: ServerKind) throws {
+        let scene = try Scene(kind, settings: "[adoption]\nstreams = all\n")
+        let folder = scene.pulse.folder
+        for (name, hertz) in [("first", 440), ("second", 1_000)] {
+            _ = try folder.file("\(name).py", ForeignAdoptionTests.player(name, hertz))
+        }
+        let launcher = try folder.file(
+            "launcher.py",
+            """
+            import subprocess, sys
+            for line in sys.stdin:
+                subprocess.Popen([sys.executable, line.strip()], stdin=subprocess.DEVNULL)
+            """)
+        let programs = try Child(
+            "/usr/bin/python3", ["-u", launcher], environment: scene.pulse.environment)
+        programs.send("\(folder.path)/first.py")
+        #expect(scene.ear.waitUntil(440, above: -20, window: 0.15), "\(programs.errors)")
+        #expect(try scene.awaits("first", "active"))
+        programs.send("\(folder.path)/second.py")
+        #expect(scene.ear.waitUntil(440, below: -80))
+        #expect(scene.ear.waitUntil(1_000, above: -20))
+        #expect(try scene.awaits("first", "interrupted"))
+        #expect(try scene.awaits("second", "active"))
+    }
+
+    /// A script that plays a tone until it is ended, or for half a minute.
+    private static func player(_ name: String, _ hertz: Int) -> String {
+        """
+        import array, ctypes, math
+        class Spec(ctypes.Structure):
+            _fields_ = [("format", ctypes.c_int), ("rate", ctypes.c_uint32), ("channels", ctypes.c_uint8)]
+        pulse, error = ctypes.CDLL("libpulse-simple.so.0"), ctypes.c_int()
+        pulse.pa_simple_new.restype = ctypes.c_void_p
+        server = pulse.pa_simple_new(None, b"\(name)", 1, None, b"\(name)", ctypes.byref(Spec(3, 48000, 1)), None, None,
+            ctypes.byref(error))
+        # One second: whole periods.
+        sound = array.array("h", [int(8000 * math.sin(2 * math.pi * \(hertz) * n / 48000)) for n in range(48000)]).tobytes()
+        for _ in range(30):
+            pulse.pa_simple_write(ctypes.c_void_p(server), sound, ctypes.c_size_t(len(sound)), ctypes.byref(error))
+        """
+    }
+
     /// PulseAudio's module-role-cork also mutes the music and asks it to pause; module-role-ducking ducks it. Both
     /// forget a stream that is moved in the meantime. After each call the music is restored once, as it was.
     @Test(

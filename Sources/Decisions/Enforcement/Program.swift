@@ -4,7 +4,8 @@ public import PluginAPI
 public struct Program: Sendable, Hashable {
     /// How the processes of one application are recognised.
     public enum Key: Sendable, Hashable {
-        /// The first of the processes that run the same executable, each the child of the one before.
+        /// The first of the processes that run the same executable and were not started with different files, each the
+        /// child of the one before.
         case process(UInt32)
         /// In a sandbox, where process ids mean nothing.
         case sandbox(String)
