@@ -362,37 +362,27 @@ private final class Examination {
         if strangers.isEmpty, unseen.isEmpty { diagnosis.add("streams", .ok, "all that plays has a session") }
     }
 
-    /// A service that works all the time, although nothing happens, is caught in a loop.
+    /// A service that worked all the time is caught in a loop, or many clients use it.
     private func lookAtProcessor() {
-        guard !service.isEmpty, let process, let before = ticks(of: process) else { return }
-        _ = loop.iterate(timeout: Self.watching) { false }
-        guard let after = ticks(of: process) else { return }
-        let share = Double(after - before) / Double(sysconf(Int32(_SC_CLK_TCK))) / Self.watching
-        let text = "sessiond used \(Int((100 * share).rounded())) % of a processor for a second"
-        if share >= Self.muchWork {
+        let answer = ask(BusName.service, ObjectPath.root, BusName.manager, "LastMinute", [])
+        guard let used = (try? answer.get())?.first?.asProperties, let wakeUps = used["wake-ups"]?.uint64Value,
+            let processor = used["processor-usec"]?.uint64Value
+        else { return }
+        if processor >= Self.muchWork || wakeUps >= Self.manyWakeUps {
+            let seconds = (Double(processor) / 100_000).rounded() / 10
             diagnosis.add(
-                "processor", .warning, text + ", in which this command asked it nothing", remedy: restartCommand)
+                "processor", .warning,
+                "sessiond used it for \(seconds) s in the last minute, and woke up \(wakeUps) times; "
+                    + "sessionctl history shows what happened. If nothing did, restart it", remedy: restartCommand)
         } else {
-            diagnosis.add("processor", .ok, "sessiond does not use it while nothing happens")
+            diagnosis.add("processor", .ok, "sessiond hardly used it in the last minute")
         }
     }
 
-    /// Seconds.
-    private static let watching = 1.0
-    private static let muchWork = 0.05
-
-    /// The time that a process has used, in the kernel's ticks.
-    private func ticks(of process: UInt32) -> UInt64? {
-        guard let file = fopen("/proc/\(process)/stat", "r") else { return nil }
-        defer { fclose(file) }
-        var buffer = [CChar](repeating: 0, count: 1_024)
-        guard fgets(&buffer, Int32(buffer.count), file) != nil else { return nil }
-        // The name of the program, in parentheses, may contain anything.
-        let text = String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        let fields = text.split(separator: ")").last?.split(separator: " ") ?? []
-        guard fields.count > 12, let user = UInt64(fields[11]), let system = UInt64(fields[12]) else { return nil }
-        return user + system
-    }
+    /// Microseconds of a minute.
+    private static let muchWork: UInt64 = 3_000_000
+    /// In a minute. A prompt that ducks another program costs about thirty.
+    private static let manyWakeUps: UInt64 = 3_000
 
     /// `policies`: the policies that this program found; nil if it cannot read the server, so only the service knows
     /// them.

@@ -218,6 +218,8 @@ extension Daemon: SessionService {
     /// The most bytes of an exported history: with a thousand sessions each decision may have as many lines.
     private static let longestExport = 2 << 20
 
+    var recentWork: (wakeUps: UInt64, processor: UInt64) { loop.recentWork }
+
     var listedSessions: [Value] { arbiter.sessions.compactMap { records[$0.id]?.object.listed() } }
 
     var manager: ManagerDescription {

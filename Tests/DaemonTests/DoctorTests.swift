@@ -121,6 +121,17 @@ import Testing
         withExtendedLifetime(program) {}
     }
 
+    /// A client that asks all the time; a loop in the service looks the same.
+    @Test func serviceThatWorksAllTheTime_isAWarning() throws {
+        let stage = try SessionctlStage()
+        let environment = try Self.environment(of: stage.daemon.bus)
+        #expect(try Self.examine(environment).one("processor").status == "ok")
+        for _ in 0..<3_100 { _ = try stage.daemon.property("Version") }
+        let finding = try Self.examine(environment).one("processor")
+        #expect(finding.status == "warning" && finding.text.contains("in the last minute"), "\(finding)")
+        #expect(finding.remedy?.contains("sessiond") == true)
+    }
+
     /// Every recording is then that of the music.
     @Test(arguments: ServerKind.allCases) func defaultInputThatIsAMonitor_isAWarning(_ kind: ServerKind) throws {
         let pulse = try kind.server(modules: [

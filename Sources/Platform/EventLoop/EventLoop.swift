@@ -10,6 +10,7 @@ public final class EventLoop {
     /// The C vtable for libraries that use the loop directly (`pa_context_new`). Valid while the loop exists.
     public let api: UnsafeMutablePointer<pa_mainloop_api>
     private var hasQuit = false
+    private var work = RecentWork()
     let timers: TimerQueue
     let signals: SignalQueue
 
@@ -29,12 +30,27 @@ public final class EventLoop {
         pa_mainloop_free(loop)
     }
 
-    /// Runs until ``quit(_:)``; returns its code (`pa_mainloop_run`).
+    /// Runs until ``quit(_:)``; returns its code (`pa_mainloop_run`, with each wake-up counted).
     @discardableResult
     public func run() -> Int32 {
-        var code: Int32 = 0
-        pa_mainloop_run(loop, &code)
-        return code
+        while pa_mainloop_prepare(loop, -1) >= 0, pa_mainloop_poll(loop) >= 0 {
+            work.wokeUp(at: MonotonicClock.now(), processor: EventLoop.processorTime)
+            guard pa_mainloop_dispatch(loop) >= 0 else { break }
+        }
+        return pa_mainloop_get_retval(loop)
+    }
+
+    /// What ``run()`` did in the last minute: how often it woke up, and the microseconds of a processor that the process
+    /// used.
+    public var recentWork: (wakeUps: UInt64, processor: UInt64) {
+        work.used(until: MonotonicClock.now(), processor: EventLoop.processorTime())
+    }
+
+    /// The processor time that the process has used, in microseconds.
+    private static func processorTime() -> UInt64 {
+        var time = timespec()
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+        return UInt64(time.tv_sec) &* 1_000_000 &+ UInt64(time.tv_nsec) / 1_000
     }
 
     /// Dispatches all events that are ready; waits for one first if `blocking` (`pa_mainloop_iterate`). False after

@@ -88,6 +88,14 @@ public final class ManagerObject {
                 .init("ListStreams", "") { object, call in
                     call.reply([.array(of: "a{sv}", object.service.listedStreams)])
                 },
+                .init("LastMinute", "") { object, call in
+                    let work = object.service.recentWork
+                    call.reply([
+                        .properties([
+                            ("wake-ups", .uint64(work.wakeUps)), ("processor-usec", .uint64(work.processor)),
+                        ])
+                    ])
+                },
                 .init("SetSilentMode", "b") { object, call in
                     let on = call.arguments[0].boolValue == true
                     object.change(call) { () throws(SessionError) in

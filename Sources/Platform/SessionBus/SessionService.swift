@@ -23,6 +23,8 @@ public protocol SessionService: AnyObject {
     func explain(_ id: SessionID) throws(SessionError) -> [Value]
     /// The streams at the sound server, each an a{sv}.
     var listedStreams: [Value] { get }
+    /// What the service itself did in the last minute.
+    var recentWork: (wakeUps: UInt64, processor: UInt64) { get }
     var manager: ManagerDescription { get }
 
     // Session: after `authorize`, for the owner only.
