@@ -118,6 +118,42 @@ import Testing
         print("lost \(lost.map { Int(($0 * 1_000).rounded()) }) ms")
         #expect(lost.min() ?? 1 < 0.015)
     }
+
+    /// PulseAudio plays what it had fetched of a held stream as soon as that is on its sink again, also if the program was
+    /// paused meanwhile.
+    @Test(arguments: ServerKind.allCases)
+    func programThatItsUserPausesDuringACall_isNotHeardWhenItEnds(_ kind: ServerKind) throws {
+        let scene = try ForeignProgramTests.Scene(kind)
+        let file = try CountedMusic.file(in: scene.pulse.folder)
+        let hertz = CountedMusic.hertz
+        // The user of mpv writes commands.
+        let music = try Child(
+            "mpv",
+            ["--no-config", "--no-terminal", "--no-video", "--load-scripts=no", "--ao=pulse", "--loop=inf"]
+                + ["--input-ipc-client=fd://0", file],
+            environment: scene.pulse.environment)
+        #expect(scene.ear.waitUntil(hertz, above: -25, window: 0.7, timeout: 30), "\(music.errors)")
+        let phone = try scene.stage.foreigner()
+        let call = phone.create("Phone", category: "play-and-record", class: "call")
+        for _ in 0..<2 {
+            #expect(try eventually { try scene.onlySession() == "active" })
+            #expect(phone.ask("activate \(call)") == "ok")
+            #expect(scene.ear.waitUntil(hertz, below: -80, window: 0.5))
+            music.send("set pause yes")
+            #expect(try eventually { try scene.stream().isCorked })
+            let ended = monotonicNow()
+            #expect(phone.ask("deactivate \(call)") == "ok")
+            #expect(try eventually { try scene.stream().sink == "speaker" })
+            // It is as its user left it.
+            #expect(try eventually { try !scene.stream().isMuted })
+            #expect(scene.ear.waitUntil(hertz, below: -80, window: 0.5))
+            let heard = scene.ear.trace(hertz, since: ended).filter { $0.level > -80 }
+            #expect(heard.isEmpty, "\(heard.map { (Int(($0.time - ended) * 1_000), Int($0.level)) })")
+            music.send("set pause no")
+            #expect(scene.ear.waitUntil(hertz, above: -25, window: 0.7, timeout: 30))
+            #expect(try !scene.stream().isMuted)
+        }
+    }
 }
 
 extension ForeignProgramTests.Scene {

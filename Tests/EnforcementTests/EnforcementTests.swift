@@ -150,6 +150,46 @@ import Testing
         #expect(stage.done.isEmpty)
     }
 
+    /// PulseAudio plays what it had fetched of a held stream when that is on its device again.
+    @Test(arguments: [AudioStream.Rendering.atOnce, .inCycles(seconds: 0.021)], [false, true])
+    func programThatWasPausedWhileHeld_isMutedUntilWhatWasFetchedIsOver(
+        _ rendering: AudioStream.Rendering, playsAgain: Bool
+    ) throws {
+        var stage = Stage()
+        stage.streams = [Self.stream(1, of: 70)]
+        stage.streams[0].rendering = rendering
+        let id = stage.streams[0].id
+        stage.sessions = [try Self.session(1, Self.adopted(70), process: 70, .active)]
+        _ = stage.run()
+        stage.sessions = [try Self.session(1, Self.adopted(70), process: 70, .interrupted, since: stage.now)]
+        _ = stage.run()
+        stage.streams[0].isStopping = false
+        #expect(stage.streams[0].isHeld)
+        stage.streams[0].isCorked = true
+        _ = stage.run()
+        #expect(stage.streams[0].isHeld && !stage.streams[0].isMuted)
+        stage.done = []
+        stage.sessions = [try Self.session(1, Self.adopted(70), process: 70, .inactive)]
+        let end = stage.now
+        _ = stage.run(until: end + 1_500_000)
+        #expect(!stage.streams[0].isHeld)
+        let moves = stage.done.filter { $0 == .setMuted(id, true) || $0.isMove }
+        switch rendering {
+        case .inCycles: #expect(!stage.done.contains(.setMuted(id, true)))
+        case .atOnce:
+            #expect(moves.first == .setMuted(id, true) && moves.count == 2 && stage.streams[0].isMuted)
+            if playsAgain {
+                stage.streams[0].isCorked = false
+                stage.sessions = [try Self.session(1, Self.adopted(70), process: 70, .active)]
+                _ = stage.run(until: end + 1_600_000)
+            } else {
+                _ = stage.run()
+                #expect(stage.now == end + 2_000_000)
+            }
+        }
+        #expect(!stage.streams[0].isMuted && stage.enforcement.kept.isEmpty)
+    }
+
     @Test func ducking_makesNoStepOverTwoDecibelsIn10ms() throws {
         var stage = Stage { $0.ducking.attack = 0 }
         stage.streams = [Self.stream(1, of: 70)]

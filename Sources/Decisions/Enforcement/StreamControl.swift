@@ -35,6 +35,8 @@ struct StreamControl {
     private var level: StreamLevel
     private var mute: StreamMute
     private var place: StreamPlace
+    /// Until when it stays muted although it plays on its own device again; nil: it does not.
+    private var restDue: UInt64?
     /// Commands that the server has not answered yet.
     private var unanswered = 0
     /// It starts with the required level: no ramp is needed.
@@ -142,8 +144,16 @@ struct StreamControl {
         }
         let goal = base.volumeChange == .absolute || base.volume.isEmpty ? 0 : min(goal, Level.lowest)
         if mayRamp, place.isHeld || mute.isOn || isNew { level.set(goal, of: base.volume, &check) }
-        if canHold { place.letGo(to: base.deviceName, &check) }
-        mute.turnOff(base, &check)
+        if canHold {
+            muteRest(&check)
+            place.letGo(to: base.deviceName, &check)
+        }
+        if let restDue, check.now < restDue, check.stream.isCorked {
+            check.checkAgain(at: restDue)
+        } else {
+            restDue = nil
+            mute.turnOff(base, &check)
+        }
         if mayRamp { level.ramp(to: goal, of: base.volume, pace, &check) }
     }
 
@@ -170,6 +180,19 @@ struct StreamControl {
             level.set(Level.lowest, of: base.volume, &check)
         }
     }
+
+    /// PulseAudio plays what it had fetched of a held stream when that is on another sink, also if its program has paused
+    /// it meanwhile. It is muted until that is over, or until its program plays again: then PulseAudio drops it.
+    private mutating func muteRest(_ check: inout StreamCheck) {
+        let stream = check.stream
+        let isPausedThere = place.isHeld && stream.isHeld && stream.isCorked && !stream.rendering.isInCycles
+        guard isPausedThere, !mute.isOn, !base.isMuted else { return }
+        mute.turnOn(&check)
+        restDue = check.now + StreamControl.longestRest
+    }
+
+    /// The most that PulseAudio fetches of a stream, in microseconds.
+    private static let longestRest: UInt64 = 2_000_000
 
     /// Fades it out, then mutes it.
     /// - Returns: whether it is muted.
