@@ -14,6 +14,8 @@ struct HoldState {
     var isPipeRefused = false
     /// The sink exists, and no stream uses it.
     var isIdle = false
+    /// Whether the server reports its clients, because streams are held on PipeWire.
+    var watchesClients = false
     /// Requests that wait for it, in their order.
     var waiters: [Waiter] = []
     /// Streams that were moved back and are still shown on it.

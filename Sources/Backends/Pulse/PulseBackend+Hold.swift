@@ -49,11 +49,16 @@ extension PulseBackend {
     }
 
     /// An unused hold sink would only appear in every mixer: it is removed after a while. On PipeWire, held streams are
-    /// looked at: the server does not report it if the user moves one that runs always.
+    /// looked at: the server does not report it if the user moves one that runs always. It reports the program by which the
+    /// user does that, which is a client.
     func keepHold(_ now: UInt64) {
         let held = heldStreams
         let playing = model.isPipeWire ? held.map { ReadRound.Item(facility: .playing, index: $0) } : []
         reads.hold(Set(playing), at: now)
+        if playing.isEmpty == holds.watchesClients {
+            holds.watchesClients = !playing.isEmpty
+            connection?.subscribe(clients: holds.watchesClients) { _ in }
+        }
         let isIdle = held.isEmpty && holds.waiters.isEmpty && model.sinks.values.contains(where: \.isHold)
         guard isIdle != holds.isIdle else { return }
         holds.isIdle = isIdle

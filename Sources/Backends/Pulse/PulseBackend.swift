@@ -157,6 +157,7 @@ public final class PulseBackend: AudioBackend {
             }
         }
         made.onEvent = { [weak self] in self?.happened($0, $1, isRemoved: $2) }
+        made.onClient = { [weak self] in self?.reads.somethingHappened(at: MonotonicClock.now()) }
         made.onSilence = { [weak self] in self?.failed(false) }
         made.onMemoryChanged = { [weak self] in self?.onMemoryChanged?() }
     }

@@ -25,6 +25,8 @@ final class PulseConnection {
     var onEvent: ((_ facility: Facility, _ index: UInt32, _ isRemoved: Bool) -> Void)?
     /// The server's remembered values of streams have changed (``watchMemory(_:)``).
     var onMemoryChanged: (() -> Void)?
+    /// A client came, changed or went, after ``subscribe(clients:end:)`` has asked for that.
+    var onClient: (() -> Void)?
     /// The server is connected, but does not answer.
     var onSilence: (() -> Void)?
 
@@ -130,15 +132,18 @@ final class PulseConnection {
         case PA_SUBSCRIPTION_EVENT_CARD.rawValue: onEvent?(.card, index, isRemoved)
         case PA_SUBSCRIPTION_EVENT_SERVER.rawValue: onEvent?(.server, 0, false)
         case PA_SUBSCRIPTION_EVENT_MODULE.rawValue: onEvent?(.module, index, isRemoved)
+        case PA_SUBSCRIPTION_EVENT_CLIENT.rawValue: onClient?()
         default: break
         }
     }
 
     // MARK: Requests. `end` is called once with whether the server succeeded, unless the connection is closed first.
 
-    func subscribe(end: @escaping (Bool) -> Void) {
+    /// `clients`: whether ``onClient`` is called, too.
+    func subscribe(clients: Bool = false, end: @escaping (Bool) -> Void) {
         let mask =
-            PA_SUBSCRIPTION_MASK_SINK.rawValue | PA_SUBSCRIPTION_MASK_SOURCE.rawValue
+            (clients ? PA_SUBSCRIPTION_MASK_CLIENT.rawValue : 0)
+            | PA_SUBSCRIPTION_MASK_SINK.rawValue | PA_SUBSCRIPTION_MASK_SOURCE.rawValue
             | PA_SUBSCRIPTION_MASK_SINK_INPUT.rawValue | PA_SUBSCRIPTION_MASK_SOURCE_OUTPUT.rawValue
             | PA_SUBSCRIPTION_MASK_CARD.rawValue | PA_SUBSCRIPTION_MASK_SERVER.rawValue
             | PA_SUBSCRIPTION_MASK_MODULE.rawValue

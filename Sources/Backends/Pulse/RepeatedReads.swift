@@ -45,7 +45,7 @@ struct RepeatedReads: Sendable, Hashable {
     private static let completionPauses = doubling(from: 15_000, count: 11)
     /// Microseconds between the reads of held streams, one of which may have been moved by the user. The last pause is
     /// repeated.
-    private static let heldPauses = doubling(from: 500_000, count: 6)
+    private static let heldPauses = doubling(from: 62_500, count: 9)
 
     private static func doubling(from first: UInt64, count: UInt64) -> [UInt64] { (0..<count).map { first << $0 } }
 
