@@ -35,6 +35,9 @@ struct Check {
         case .stream(let label, let condition):
             let seen = run.server.stream(label)?.condition
             contradict(unless: seen == condition, "\(label) is \(seen?.rawValue ?? "ended")")
+        case .volume(let label, let points):
+            let seen = run.server.stream(label)?.points
+            contradict(unless: seen == points, "\(label) \(seen.map { "has the volume \($0)" } ?? "is ended")")
         case .player(let label, let condition):
             let seen = run.players.player(label)?.facts.status
             contradict(

@@ -18,6 +18,13 @@ extension Parser {
         }
         if !isSession("stream"), words.take("stream") {
             let label = try streamLabel(words.word("a stream"))
+            if words.take("volume") {
+                let token = try words.word("its volume")
+                guard let points = Int(token.word), (0...150).contains(points) else {
+                    throw LineError(token, "write a volume from 0 to 150")
+                }
+                return .volume(label, points)
+            }
             return .stream(label, try words.choice("state of a stream"))
         }
         if !isSession("player"), words.take("player") {

@@ -161,6 +161,9 @@ public struct Run {
         case .pause(let label, let isPaused):
             server.setPaused(label, isPaused)
             lookAtStreams()
+        case .volume(let label, let change):
+            server.setVolume(label, change)
+            lookAtStreams()
         case .move(let label, let output):
             server.move(label, to: output)
             lookAtStreams()

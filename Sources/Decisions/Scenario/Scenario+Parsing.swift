@@ -85,7 +85,7 @@ struct Parser {
 
     static let keywords =
         "session, activate, deactivate, set-category, override, prefer-input, prefer, close, ignored, vanish, "
-        + "foreground, background, silent, lock, microphone, server, server-lost, route, ports, sounding, program, stream, player, pause, play, move, stop, end, exit, wait, at, expire, reload, "
+        + "foreground, background, silent, lock, microphone, server, server-lost, route, ports, sounding, program, stream, player, pause, play, volume, move, stop, end, exit, wait, at, expire, reload, "
         + "expect; at the beginning also settings, port, exact, from"
 
     private mutating func content(
@@ -180,6 +180,13 @@ struct Parser {
             let stream = try streamLabel(words.word("a stream"))
             guard words.take("to") else { throw LineError(first, "write 'to' and the output after the stream") }
             return .move(stream, to: try output(words.word("an output"), scenario))
+        case "volume":
+            let stream = try streamLabel(words.word("a stream"))
+            let token = try words.word("a volume")
+            guard let change = VolumeChange(token.word) else {
+                throw LineError(token, "write a volume from 0 to 150, or a step such as +10, -5, +3dB or -6dB")
+            }
+            return .volume(stream, change)
         case "stop": return .use(try playerLabel(words.word("a player")), .stopped)
         case "end": return .end(try streamLabel(words.word("a stream")))
         case "exit": return .endProgram(try programLabel(words.word("a program")))

@@ -84,6 +84,8 @@ enum Step: Sendable {
     case program(String, SimulatedServer.App)
     case begin(String, SimulatedServer.Beginning)
     case pause(String, Bool)
+    /// The user or a program sets the volume of a stream.
+    case volume(String, VolumeChange)
     /// A stream is moved to that output, by its uid.
     case move(String, to: String)
     case end(String)
@@ -124,6 +126,8 @@ enum Expectation: Sendable {
     case refused(SessionError.Code?)
     case nowPlaying(String?)
     case stream(String, StreamCondition)
+    /// In points.
+    case volume(String, Int)
     case player(String, PlayerCondition)
     /// That output was requested in this step, by its uid.
     case output(String)

@@ -132,6 +132,10 @@ struct SimulatedServer: Sendable {
 
     mutating func setPaused(_ label: String, _ isPaused: Bool) { change(label) { $0.isCorked = isPaused } }
 
+    mutating func setVolume(_ label: String, _ volume: VolumeChange) {
+        change(label) { $0.volume = volume.applied(to: $0.volume) }
+    }
+
     mutating func end(_ label: String) { streams.removeAll { $0.label == label } }
 
     /// Ends the program with all its streams.
