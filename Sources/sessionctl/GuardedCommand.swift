@@ -31,7 +31,7 @@ final class GuardedCommand {
     private let terminal: TerminalLoan
     private var session: AudioSessionClient?
     private var signals: [SignalWatch] = []
-    private var deadline: Timer?
+    private var deadline: Deadline?
     private var phase = Phase.waiting
     private var outcome: Result<Int32, Complaint>?
     private var isTakingBack = false
@@ -76,8 +76,8 @@ final class GuardedCommand {
 
     /// Runs it until it ends; returns its exit code.
     func run() throws -> Int32 {
-        deadline = Timer(on: loop) { [unowned self] in
-            fail(Complaint.unreachable("sessiond does not answer; its process may be stopped"))
+        deadline = Deadline(on: loop) { [unowned self] in
+            fail(service.complaint(.noReply("No answer in time")))
         }
         deadline?.arm(after: Service.timeout)
         session?.activate { [unowned self] result in
@@ -252,7 +252,7 @@ final class GuardedCommand {
     /// Deactivates the session with notify-others, closes it, then ends the loop.
     private func leave() {
         guard let session else { return loop.quit() }
-        deadline = Timer(on: loop) { [unowned self] in loop.quit() }
+        deadline = Deadline(on: loop) { [unowned self] in loop.quit() }
         deadline?.arm(after: Self.farewell)
         session.deactivate(notifyOthers: true) { [unowned self] _ in
             self.session?.close { [unowned self] _ in loop.quit() }

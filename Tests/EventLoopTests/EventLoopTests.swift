@@ -15,6 +15,47 @@ import Testing
         #expect(fired == [1, 2])
     }
 
+    /// What arrives takes two turns of the loop, as a message of D-Bus does, and the process was stopped in between.
+    @Test(arguments: [true, false]) func deadlineThatIsLate_waitsForWhatHasArrived(hasArrived: Bool) {
+        let loop = EventLoop()
+        var events: [String] = []
+        var ends: [Int32] = [0, 0]
+        #expect(pipe(&ends) == 0)
+        defer { for end in ends { close(end) } }
+        var deadline: Deadline?
+        let watch = IOWatch(on: loop, descriptor: ends[0], events: .readable) { _ in
+            var byte: UInt8 = 0
+            guard read(ends[0], &byte, 1) == 1 else { return }
+            loop.later {
+                events.append("answer")
+                deadline?.disarm()
+            }
+        }
+        deadline = Deadline(on: loop) { events.append("deadline") }
+        deadline?.arm(after: 0.001)
+        if hasArrived { #expect(write(ends[1], "a", 1) == 1) }
+        // The process is stopped for longer than a deadline may be late.
+        usleep(400_000)
+        #expect(loop.iterate(timeout: 10) { !events.isEmpty })
+        #expect(!loop.iterate(timeout: 0.3) { events.count > 1 })
+        #expect(events == [hasArrived ? "answer" : "deadline"])
+        withExtendedLifetime(watch) {}
+    }
+
+    @Test func deadline_passesOnceAndNotBeforeItsTime() {
+        let loop = EventLoop()
+        var at: [UInt64] = []
+        let deadline = Deadline(on: loop) { at.append(MonotonicClock.now()) }
+        let due = MonotonicClock.now() + 20_000
+        deadline.arm(at: due)
+        #expect(loop.iterate(timeout: 10) { !at.isEmpty })
+        #expect(!loop.iterate(timeout: 0.3) { at.count > 1 })
+        #expect(at.allSatisfy { $0 >= due })
+        deadline.arm(after: 0)
+        deadline.disarm()
+        #expect(!loop.iterate(timeout: 0.05) { at.count > 1 })
+    }
+
     @Test func timer_neverFiresBeforeItsTime() {
         let loop = EventLoop()
         var at: UInt64 = 0

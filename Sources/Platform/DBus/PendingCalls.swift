@@ -14,7 +14,7 @@ final class PendingCalls {
 
     private let loop: EventLoop
     private var calls: [UInt32: Call] = [:]
-    private var timer: Timer?
+    private var timer: Deadline?
     /// When the timer fires. It stays armed while calls wait, because arming it for each call would cost more. Without
     /// waiting calls it is disarmed, so that it does not wake an idle process.
     private var armed = UInt64.max
@@ -36,7 +36,7 @@ final class PendingCalls {
     private func arm(_ deadline: UInt64) {
         guard deadline < armed else { return }
         armed = deadline
-        let timer = self.timer ?? Timer(on: loop) { [weak self] in self?.expire() }
+        let timer = self.timer ?? Deadline(on: loop) { [weak self] in self?.expire() }
         self.timer = timer
         timer.arm(at: deadline)
     }
