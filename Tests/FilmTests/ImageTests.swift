@@ -111,6 +111,29 @@ import Testing
         #expect(images[1].path == "")
     }
 
+    /// The last picture is on the screen until the end of the film, and not after it.
+    @Test(arguments: TestMedia.films) func keyFrameAfterTheEnd_isNone(_ film: TestMedia) throws {
+        let stage = try FilmStage()
+        let images = try stage.pictures(try film.path(), [1, 500, 2])
+        #expect(images.map(\.error) == ["", "NoImageAtTime", ""], "\(images)")
+    }
+
+    @Test(arguments: ["flac", "wav", "ogg"]) func sound_hasNoPicture(_ ending: String) throws {
+        let stage = try FilmStage()
+        let folder = try PrivateFolder()
+        let path = folder.path + "/sound." + ending
+        _ = try Child.run("ffmpeg", ["-v", "error", "-f", "lavfi", "-i", "sine=d=2", path])
+        let reason = "it is a sound and has no picture"
+        let job = try stage.generate(path, [1])
+        try stage.wait { stage.finished[job] != nil }
+        #expect(stage.images[job]?.map(\.error) == ["NoImageAtTime"])
+        #expect(stage.finished[job]?.first?.includes(reason) == true)
+        let refusal = #expect(throws: FilmStage.Refusal.self) {
+            try stage.call("Thumbnail", [FilmStage.uri(path), .string("large")])
+        }
+        #expect(refusal?.message.includes(reason) == true, "\(refusal?.description ?? "")")
+    }
+
     @Test func wrongArguments_areRefusedWithTheirError() throws {
         let stage = try FilmStage()
         let uri = FilmStage.uri(try TestMedia.named("short-gop.mp4").path())

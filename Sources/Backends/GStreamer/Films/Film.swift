@@ -199,7 +199,13 @@ final class Film {
     }
 
     /// The last key frame at or before a time, and the next key frame after it.
+    /// - Throws: `NoImageAtTime` for a time after the end. The end itself is not after it.
     func keyFrames(around time: GstClockTime) throws(FilmError) -> (before: GstClockTime?, after: GstClockTime?) {
+        if let duration, time > duration {
+            guard !isLengthExact else { throw FilmError(.noImageAtTime, "the film ends before that time") }
+            // The film may be longer than its file states. If it is not, reading reaches its end.
+            _ = try frame(at: time)
+        }
         // A seek beyond the end has no defined result.
         let last = isLengthExact ? duration.map { $0 - 1 } ?? .max : .max
         return try mend { () throws(FilmError) in try searchedKeyFrames(around: min(time, last)) }

@@ -107,9 +107,21 @@ public final class FilmWorker {
     private func open(_ file: FilmFile) throws(FilmError) -> Film {
         if let film, film.file.isSame(as: file) { return film }
         film = nil
-        let opened = try Film(file)
-        film = opened
-        return opened
+        do throws(FilmError) {
+            let opened = try Film(file)
+            film = opened
+            return opened
+        } catch {
+            throw try hasNoFilm(file) ? FilmError(.noImageAtTime, Self.noPicture) : error
+        }
+    }
+
+    private static let noPicture = "it is a sound and has no picture"
+
+    /// Whether it is a sound that can be read. For its missing pictures, GStreamer reports one error or another.
+    private func hasNoFilm(_ file: FilmFile) throws(FilmError) -> Bool {
+        let facts = try facts(of: file)
+        return facts.missing.isEmpty && !facts.sounds.isEmpty && !facts.tracks.contains { $0.kind == .video }
     }
 
     // MARK: Pictures
@@ -232,7 +244,10 @@ public final class FilmWorker {
             let facts = try FilmFacts(file)
             guard let cover = facts.tags.cover else {
                 // The same error as later, from the cache.
-                throw error.code == .noImageAtTime ? FilmError(.decodeFailed, error.message) : error
+                let isSound = facts.missing.isEmpty && facts.video == nil && !facts.sounds.isEmpty
+                throw isSound
+                    ? FilmError(.decodeFailed, noPicture)
+                    : error.code == .noImageAtTime ? FilmError(.decodeFailed, error.message) : error
             }
             defer { gst_sample_unref(cover) }
             return (try PictureMaker.encode(cover: cover, shape), Int(facts.duration))
