@@ -100,6 +100,12 @@ extension Daemon: SessionService {
         }
         // Checked again afterwards, to be sure that the right process was read.
         if let process = client.process, admits(holder, process, client), client.process != nil { return }
+        if bus.isSystem, holder == .anyone {
+            throw SessionError(
+                .missingEntitlement,
+                "class '\(sessionClass.rawValue)' on the system bus is for root, the user of the daemon and the group audio; "
+                    + "add the user to this group: usermod -aG audio USER")
+        }
         throw SessionError(
             .missingEntitlement,
             "class '\(sessionClass.rawValue)' is not allowed for this program; allow it in sessiond.conf, "

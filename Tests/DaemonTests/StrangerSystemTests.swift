@@ -106,6 +106,14 @@ struct StrangerSystemTests {
             #expect(try stage.client(as: "root").create("A", class: sessionClass).hasPrefix("/org/"))
             #expect(try stage.client(as: "nobody", group: "audio").create("A", class: sessionClass).hasPrefix("/org/"))
         }
+        let refused = try Child(
+            "setpriv",
+            [
+                "--reuid=nobody", "--regid=nogroup", "--clear-groups", "--", builtProduct(named: "sessionctl"), "run",
+                "--system", "--class", "alert", "--", "true",
+            ], environment: stage.environment)
+        #expect(refused.wait(timeout: 20) == .code(1))
+        #expect(refused.errors.joined().contains("the group audio"), "\(refused.errors)")
         let listed = try SystemStage(settings: "[privileges]\ncall = /usr/bin/python3\n")
         #expect(try listed.client(as: "nobody").create("A", class: "call").hasPrefix("/org/"), "a listed program may")
     }
