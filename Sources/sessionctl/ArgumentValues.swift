@@ -58,6 +58,9 @@ struct SessionOptions: ParsableArguments {
     @Option(help: "The name that users see.")
     var name: String?
 
+    /// Whether none was given.
+    var isEmpty: Bool { category == nil && mode == nil && option.isEmpty && name == nil }
+
     var options: Options { option.reduce(into: []) { $0.formUnion($1) } }
 
     func validate() throws {

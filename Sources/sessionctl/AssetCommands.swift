@@ -36,7 +36,8 @@ struct InspectCommand: ParsableCommand {
         for (index, track) in (facts["tracks"]?.arrayValue ?? []).compactMap(\.asProperties).enumerated() {
             add("track \(index + 1)", Self.track(track).escaped)
         }
-        for (name, value) in (facts["tags"]?.asProperties ?? [:]).sorted(by: { $0.key < $1.key }) {
+        for (name, value) in (facts["tags"]?.asProperties ?? [:]).sorted(by: { $0.key < $1.key })
+        where !Self.technicalTags.contains(name) {
             add(name.escaped, (value.stringValue ?? JSON.text(value)).escaped)
         }
         for missing in facts["missing"]?.stringsValue ?? [] {
@@ -57,6 +58,15 @@ struct InspectCommand: ParsableCommand {
         default: Wording.tenths(Double(bytes) / 1e9) + " GB"
         }
     }
+
+    /// Tags for programs, and those that repeat what the lines of the file and of its tracks say. `--json` has all.
+    private static let technicalTags: Set = [
+        "application-name", "audio-codec", "bitrate", "channel-mode", "codec", "container-format",
+        "container-specific-track-id", "encoder", "encoder-version", "extended-comment", "has-crc", "language-code",
+        "layer",
+        "maximum-bitrate", "minimum-bitrate", "mode", "nominal-bitrate", "private-data", "serial", "subtitle-codec",
+        "video-codec",
+    ]
 
     private static func track(_ track: [String: Value]) -> String {
         func count(_ key: String) -> UInt32 { track[key]?.uint32Value ?? 0 }

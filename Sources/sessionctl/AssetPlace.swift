@@ -11,6 +11,8 @@ class PluginPlace {
     let kind: PluginKind
     /// The unique name of the plugin's connection.
     let place: String
+    /// Its object: plugins of other authors may have it at another path than ours.
+    let objectPath: String
 
     /// The time limit for a file to wait for others and to be read, in seconds. The plugin has its own limits.
     static let patience = 300.0
@@ -26,18 +28,19 @@ class PluginPlace {
                 BusName.service, ObjectPath.root, BusName.plugins, "Open", [.string(kind.word), .string(uri)],
                 timeout: 30, reply)
         }
-        guard answer.count == 2, let name = answer[0].stringValue else {
+        guard answer.count == 2, let name = answer[0].stringValue, let path = answer[1].objectPathValue else {
             throw Complaint.refused("the service has not opened a plugin for \(purpose)")
         }
         let owner = try? service.connection.askBusAndWait("GetNameOwner", [.string(name)], timeout: Service.timeout)
         place = owner?.first?.stringValue ?? name
+        objectPath = path
     }
 
     /// Calls a method of the plugin's object, and waits for the answer.
     func ask(_ member: String, _ arguments: [Value]) throws -> [Value] {
         try service.wait { reply in
             service.connection.call(
-                place, kind.objectPath, kind.interface, member, arguments, timeout: Self.patience, reply)
+                place, objectPath, kind.interface, member, arguments, timeout: Self.patience, reply)
         }
     }
 }

@@ -279,10 +279,11 @@ private final class Examination {
 
     private func lookAtServerOfTheSystem(_ isConnected: Bool?) {
         switch isConnected {
-        case true: diagnosis.add("sound server", .ok, service["ServerName"]?.stringValue ?? "")
+        case true:
+            diagnosis.add("sound server", .ok, ServerLabel(service["ServerName"]?.stringValue ?? "").text)
         case false:
             diagnosis.add(
-                "sound server", .error, "the service is not connected to any", remedy: "systemctl start pulseaudio")
+                "sound server", .error, "the service is not connected to any", remedy: systemServerCommand)
         case nil:
             diagnosis.add(
                 "sound server", .unknown, "only the service knows which one it uses, and it does not run")
@@ -290,21 +291,31 @@ private final class Examination {
         tellNeighbours(nil)
     }
 
+    /// For a machine without a login: the unit that is installed with sessiond, see sessiond(8).
+    private var systemServerCommand: String {
+        guard ManifestFiles.executable("pulseaudio", beside: nil) != nil else {
+            return "apt install pulseaudio && systemctl enable --now sessiond-pulseaudio"
+        }
+        return access("/run/systemd/system", F_OK) == 0
+            ? "systemctl enable --now sessiond-pulseaudio" : "pulseaudio --system --daemonize"
+    }
+
     /// For the installed sound server.
     private func serverCommand(_ verb: String) -> String? {
         let hasSystemd = access("/run/systemd/system", F_OK) == 0
         func has(_ program: String) -> Bool { ManifestFiles.executable(program, beside: nil) != nil }
+        // A server that is only started is not there after the next login.
+        let words = verb == "start" ? "enable --now" : verb
         if has("pipewire-pulse") {
-            return hasSystemd ? "systemctl --user \(verb) pipewire-pulse" : "pipewire-pulse &"
+            return hasSystemd ? "systemctl --user \(words) pipewire-pulse" : "pipewire-pulse &"
         }
-        if has("pulseaudio") {
-            return hasSystemd && verb == "restart" ? "systemctl --user restart pulseaudio" : "pulseaudio --start"
-        }
+        if has("pulseaudio") { return hasSystemd ? "systemctl --user \(words) pulseaudio" : "pulseaudio --start" }
         return "apt install pipewire-audio"
     }
 
     private func tell(_ server: ServerProbe, _ isConnected: Bool?) {
-        var words = [server.name + (server.version.isEmpty ? "" : " \(server.version)")]
+        let label = ServerLabel(server.name, version: server.version)
+        var words = [label.text]
         if let manager = server.wirePlumber { words.append("WirePlumber \(manager)") }
         let name = words.joined(separator: ", ")
         if isConnected == false {
@@ -320,7 +331,9 @@ private final class Examination {
         }
         if server.inputs.isEmpty {
             diagnosis.add(
-                "recordings", .warning, "no input is available; PulseAudio records what its output plays",
+                "recordings", .warning,
+                "no input is available; "
+                    + (label.recordsOutputs ? "PulseAudio records what its output plays" : "recordings have no sound"),
                 remedy: "pactl list cards")
         } else {
             diagnosis.add("recordings", .ok, "from \(Wording.list(server.inputs))")
@@ -396,7 +409,10 @@ private final class Examination {
             seen["kdeconnect"] = seen["kdeconnect"] ?? ""
         }
         for (name, does) in seen.sorted(by: { $0.key < $1.key }) {
-            let text = name + (does.isEmpty ? " decides, too" : " " + does)
+            var text = name + (does.isEmpty ? " decides, too" : " " + does)
+            if [.roleCork, .roleDucking].contains(ServerPolicy(rawValue: name)) {
+                text += "; after the next login it does again, unless its line in /etc/pulse/default.pa is removed"
+            }
             diagnosis.add("neighbours", .warning, text, remedy: Self.remedy(against: name))
         }
         guard seen.isEmpty else { return }
@@ -489,7 +505,9 @@ private final class Examination {
             diagnosis.add(
                 "workers", .warning,
                 always + "; but they have no namespaces of their own, because this user may have none",
-                remedy: Self.namespaceSwitches.first { access("/proc/sys/" + $0.path, F_OK) == 0 }?.command)
+                remedy: Self.namespaceSwitches.first { access("/proc/sys/" + $0.path, F_OK) == 0 }.map {
+                    "echo \($0.setting) | sudo tee /etc/sysctl.d/90-sessiond.conf && sudo sysctl --system"
+                })
         }
     }
 
@@ -497,10 +515,10 @@ private final class Examination {
     private static let namespaceSwitches = [
         (
             path: "kernel/apparmor_restrict_unprivileged_userns",
-            command: "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
+            setting: "kernel.apparmor_restrict_unprivileged_userns=0"
         ),
-        (path: "kernel/unprivileged_userns_clone", command: "sysctl -w kernel.unprivileged_userns_clone=1"),
-        (path: "user/max_user_namespaces", command: "sysctl -w user.max_user_namespaces=10000"),
+        (path: "kernel/unprivileged_userns_clone", setting: "kernel.unprivileged_userns_clone=1"),
+        (path: "user/max_user_namespaces", setting: "user.max_user_namespaces=10000"),
     ]
 
     private func lookAtCalls() {

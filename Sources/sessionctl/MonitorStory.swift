@@ -122,7 +122,7 @@ struct MonitorStory {
             case "SilentMode": lines.append(line("silent switch \(isOn ? "on" : "off")", isOn ? .warning : .plain))
             case "ScreenLocked": lines.append(line("screen \(isOn ? "locked" : "unlocked")"))
             case "ServerName":
-                let server = value.stringValue ?? ""
+                let server = ServerLabel(value.stringValue ?? "").text
                 if !server.isEmpty { lines.append(line("connected to \(server.escaped)", .good)) }
             case "Name": actors[signal.path]?.name = value.stringValue?.escaped ?? ""
             case _: continue

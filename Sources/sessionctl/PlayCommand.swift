@@ -13,7 +13,8 @@ struct PlayCommand: ParsableCommand {
         discussion: """
             Files, folders, playlists (M3U, PLS), and URLs of files, streams and radios; and from the music library, \
             album:NAME, artist:NAME, song:NAME, genre:NAME, composer:NAME, playlist:NAME, podcast:NAME and \
-            audiobook:NAME. Podcasts and audiobooks go on where they were. On a terminal: space \
+            audiobook:NAME. Podcasts and audiobooks go on where they were. A URL with the scheme of another \
+            installed player plugin, such as tone:440, is played alone, by that plugin. On a terminal: space \
             pauses and resumes, left and right seek 5 s, up and down change the volume, n is the next item, p the \
             previous one, r repeats all, one or none, s shuffles, q quits.
             """)
@@ -34,6 +35,15 @@ struct PlayCommand: ParsableCommand {
 
     func run() throws {
         let service = try Service(bus)
+        if let uri = try PluginPlayback.uri(among: items, query, service) {
+            guard session.isEmpty else {
+                throw Complaint(
+                    code: 64,
+                    message: "--name, --category, --mode and --option do not apply to '\(uri.escaped)': "
+                        + "the plugin that plays it has a session of its own")
+            }
+            try PluginPlayback(uri, service).run()
+        }
         let entries = try LibraryChoice.entries(items, query, service)
         try Playback(entries, session.arguments(name: "sessionctl play", in: .playback), service).run()
     }

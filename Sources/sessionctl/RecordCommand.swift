@@ -3,6 +3,7 @@ import DBus
 import EventLoop
 import MediaValues
 import PluginAPI
+import SessionBus
 
 /// `sessionctl record`.
 struct RecordCommand: ParsableCommand {
@@ -42,7 +43,23 @@ struct RecordCommand: ParsableCommand {
         let path = try FileArgument.path(file)
         var arguments = try session.arguments(name: "sessionctl record", in: .record)
         if let device { arguments += ["--input", device] }
+        if device == nil { try lookForInput(service) }
         try Recording(path, settings, duration, arguments, service).run()
+    }
+
+    /// Says before the recording what it will be without an input.
+    private func lookForInput(_ service: Service) throws {
+        try service.awaitSoundServer()
+        let properties =
+            try service.ask("GetAll", [.string(BusName.manager)], interface: StandardName.properties)
+            .first?.asProperties ?? [:]
+        guard properties["ServerConnected"]?.boolValue == true, properties["AvailableInputs"]?.ports.isEmpty == true
+        else { return }
+        let server = ServerLabel(properties["ServerName"]?.stringValue ?? "")
+        if server.recordsOutputs, properties["AvailableOutputs"]?.ports.isEmpty == true {
+            throw Complaint.refused("there is no input, such as a microphone, and no output: nothing can be recorded")
+        }
+        Output.complain("there is no input, such as a microphone: " + server.recordingWithoutInput)
     }
 
     private var settings: Value {
@@ -74,6 +91,8 @@ final class Recording: FrontEnd {
     private var pauseReason: String?
     private var closingTime: Timer?
     private var hasBegun = false
+    /// The recorder has told why it failed. The answers of requests that were on their way say less.
+    private var hasFailed = false
 
     init(_ path: String, _ settings: Value, _ duration: Double?, _ arguments: [String], _ service: Service) throws {
         self.path = path
@@ -102,7 +121,7 @@ final class Recording: FrontEnd {
         // Earlier parts of the recording count.
         let rest = duration.map { max(0.01, $0 - line.position) }
         plugin.call(rest == nil ? "Record" : "RecordFor", rest.map { [.double($0)] } ?? []) { [weak self] answer in
-            guard let self, case .failure(let failure) = answer else { return }
+            guard let self, !hasFailed, case .failure(let failure) = answer else { return }
             if hasBegun { complain(service.complaint(failure).message) } else { end(failure) }
         }
     }
@@ -136,6 +155,7 @@ final class Recording: FrontEnd {
     }
 
     override func failed(_ message: String) {
+        hasFailed = true
         close { [unowned self] in
             if line.position > 0 { sayLength() }
             end(Complaint.refused(message))

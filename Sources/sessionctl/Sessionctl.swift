@@ -35,6 +35,10 @@ struct Sessionctl: ParsableCommand {
         FailedWrites.ignoreSignals()
         do {
             let arguments = FileArgument.all
+            if let script = CompletionScript.text(for: arguments) {
+                Output.line(script)
+                Output.end(0, keeping: ())
+            }
             if let unknown = CommandNames.unknown(in: arguments, of: Sessionctl.self) { throw unknown }
             var command = try parseAsRoot(arguments)
             try command.run()

@@ -41,7 +41,7 @@ struct StatusView {
     private var header: Table {
         var table = Table()
         let isConnected = snapshot["ServerConnected"]?.boolValue ?? false
-        let server = snapshot["ServerName"]?.stringValue?.escaped ?? ""
+        let server = ServerLabel(snapshot["ServerName"]?.stringValue ?? "").text.escaped
         table.add([
             title("Sound"),
             isConnected

@@ -45,9 +45,12 @@ struct GoldenFile {
             // It depends on the machine whether a user may have namespaces.
             ("(\"workers\",\"status\":\")[a-z]+(\",\"text\":\")[^}]*(\"\\})", "$1ok$2ISOLATION$3"),
             ("(?s)(warning +workers .*error and )4( warnings)", "$1\\3$2"),
-            ("(?:ok|warning)( +workers +).*(?:\r?\n +→ sysctl.*)?", "STATUS$1ISOLATION"),
+            ("(?:ok|warning)( +workers +).*(?:\r?\n +→ echo .*sysctl.*)?", "STATUS$1ISOLATION"),
             // It depends on the machine which server is installed, and whether systemd runs.
-            ("(pipewire-pulse &|pulseaudio --start|systemctl --user start [a-z-]+|apt install [a-z-]+)", "START"),
+            (
+                "(pipewire-pulse &|pulseaudio --start|systemctl --user enable --now [a-z-]+|apt install [a-z-]+)",
+                "START"
+            ),
             ("\\b[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{3})?\\b", "CLOCK"),
         ] {
             text = text.replacingOccurrences(of: pattern, with: replacement, options: .regularExpression)

@@ -33,6 +33,35 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: stage.file(name)))
     }
 
+    /// The plugin of another author is not ours, and has no queue.
+    @Test func uriOfAnotherPlugin_isPlayedByItUntilControlC() throws {
+        let plugins = pulse.folder.path + "/.local/share/sessiond/plugins"
+        try FileManager.default.createDirectory(atPath: plugins, withIntermediateDirectories: true)
+        let example = repository.path + "/Examples/Plugins/tone/"
+        try String(contentsOfFile: example + "tone.plugin", encoding: .utf8)
+            .replacingOccurrences(of: "Exec=", with: "Exec=" + example)
+            .write(toFile: plugins + "/tone.plugin", atomically: true, encoding: .utf8)
+        let child = try stage.start(["play", "tone:440"])
+        #expect(child.line(timeout: 60) { $0 == "playing tone:440" } != nil, "\(child.errors)")
+        #expect(try stage.session("Tone")?["State"]?.stringValue == "active")
+        child.signal(SIGINT)
+        #expect(child.wait(timeout: 20) == .code(130))
+        #expect(try eventually { try stage.session("Tone")?["State"]?.stringValue != "active" })
+        let several = try stage.run(["play", "tone:440", "tone:880"])
+        #expect(several.code == 64 && several.complaint.contains("alone"), "\(several)")
+        let named = try stage.run(["play", "--name", "Mine", "tone:440"])
+        #expect(named.code == 64 && named.complaint.contains("a session of its own"), "\(named)")
+        let unknown = try stage.run(["play", "flute:440"])
+        #expect(unknown.code == 1, "\(unknown)")
+    }
+
+    @Test func noInput_isSaidBeforeTheRecording() throws {
+        let child = try stage.start(["record", "--duration", "0.3", stage.file("take.wav")])
+        #expect(child.line(timeout: 60) { $0.contains("there is no input, such as a microphone") } != nil)
+        child.signal(SIGINT)
+        _ = child.wait(timeout: 60)
+    }
+
     @Test func folder_isPlayedInTheOrderOfItsNames() throws {
         try FileManager.default.createDirectory(
             atPath: stage.file("Music/disc 2"), withIntermediateDirectories: true)

@@ -137,11 +137,15 @@ import Testing
         #expect(Double(words[unit - 1]) != nil)
     }
 
-    @Test(arguments: [("explain M", "Music"), ("record --option allow-blue", "allow-bluetooth-a2dp")])
+    @Test(arguments: [
+        ("explain M", "Music"), ("show The", #"The\ Phone"#), ("show T", #"The\ Phone"#),
+        ("record --option allow-blue", "allow-bluetooth-a2dp"),
+    ])
     func shellCompletion_offersSessionsAndOptions(words: String, expected: String) throws {
         let stage = try SessionctlStage()
         let client = try stage.daemon.client()
         client.activate(try client.session("Music"))
+        _ = try client.session("The Phone")
         let script = """
             . <(sessionctl --generate-completion-script bash)
             COMP_LINE='sessionctl \(words)' COMP_WORDS=($COMP_LINE) COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
@@ -151,6 +155,26 @@ import Testing
             """
         let offered = try Child.run("bash", ["--norc", "-c", script], environment: try stage.programs())
         #expect(offered.split(separator: "\n").map(String.init).contains(expected), "\(offered)")
+    }
+
+    /// If bash took all words for names of files, a session with the name of a folder would get a slash.
+    @Test func bash_completesOnlyNamesOfFilesAsSuch() throws {
+        let stage = try SessionctlStage()
+        let script =
+            ". <(sessionctl --generate-completion-script bash); complete -p sessionctl; "
+            + "compopt() { echo \"$*\"; }; cur=; __sessionctl_add_completions -W x; __sessionctl_add_completions -f"
+        let said = try Child.run("bash", ["--norc", "-c", script], environment: try stage.programs())
+        #expect(said == "complete -F _sessionctl sessionctl\n-o filenames")
+    }
+
+    @Test func fish_completesSessionsWithoutAComplaint() throws {
+        let stage = try SessionctlStage()
+        let client = try stage.daemon.client()
+        client.activate(try client.session("The Phone"))
+        let script = "sessionctl --generate-completion-script fish | source; complete -C 'sessionctl show '"
+        let child = try Child("fish", ["--no-config", "-c", script], environment: try stage.programs())
+        #expect(child.wait(timeout: 60) == .code(0))
+        #expect(child.output == ["The Phone"] && child.errors == [], "\(child.output) \(child.errors)")
     }
 
     @Test func emptyRequests_haveClearAnswers() throws {
