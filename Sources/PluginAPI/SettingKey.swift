@@ -132,6 +132,11 @@ public struct SettingKey: Sendable {
             "library", "interval", \.library.interval, 1...86_400, "s",
             "How often the music library checks folders for which the kernel reports no changes: on network file systems, "
                 + "or if there are too many to be watched. Read when the library starts."),
+        word(
+            "library", "tag-encoding", \.library.tagEncoding,
+            "The encoding of texts in old tags, which do not state one (ID3v1, and ID3v2 whose texts say that they are "
+                + "latin-1, but often are not). After a change, sessionctl library scan --full reads the music again. Read "
+                + "when the library starts."),
     ]
 
     private typealias Path<Value> = any WritableKeyPath<Settings, Value> & Sendable

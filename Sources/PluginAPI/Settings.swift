@@ -146,6 +146,19 @@ public struct Settings: Sendable, Hashable {
     public struct Library: Sendable, Hashable {
         /// The interval at which folders are checked for which the kernel reports no changes, in seconds.
         public var interval = 300.0
+        /// The encoding of texts in tags that do not state one.
+        public var tagEncoding = TagEncoding.latin1
+    }
+
+    /// An encoding of texts; the values are the words of the settings.
+    public enum TagEncoding: String, Sendable, Hashable, CaseIterable {
+        case latin1 = "latin-1"
+        case cp1250, cp1251, cp1252, cp1253, cp1254, cp1255, cp1256, cp1257
+        case koi8r = "koi8-r"
+        case koi8u = "koi8-u"
+        case shiftJIS = "shift-jis"
+        case eucKR = "euc-kr"
+        case gbk, big5
     }
 
     public init() {}

@@ -90,6 +90,80 @@ import Testing
             ])
     }
 
+    private func frame(_ name: String, _ content: [UInt8]) -> [UInt8] {
+        let size = content.count
+        return Array(name.utf8) + [24, 16, 8, 0].map { UInt8(size >> $0 & 0xFF) } + [0, 0] + content
+    }
+
+    @Test func dateOfTheRelease_isTheDateIfThereIsNoOther() throws {
+        let release = frame("TDRL", [3] + Array("2001-02".utf8))
+        #expect(try #require(SoundFile.read(SoundSource(tag(4, release)))).first("DATE") == "2001-02")
+        let both = release + frame("TDRC", [3] + Array("1999".utf8))
+        let facts = try #require(SoundFile.read(SoundSource(tag(4, both))))
+        #expect(facts.tags == ["DATE": ["1999"], "RELEASEDATE": ["2001-02"]])
+    }
+
+    @Test func longText_isCutAndNotLost() throws {
+        let text = "x" + String(repeating: "é", count: 4_000)
+        let facts = try #require(SoundFile.read(SoundSource(tag(3, frame("TIT2", [3] + Array(text.utf8))))))
+        let title = try #require(facts.first("TITLE"))
+        #expect((4_090...4_096).contains(title.utf8.count))
+        #expect(text.hasPrefix(title))
+    }
+
+    @Test func textWithoutAnEncoding_isReadAsTheCallerSays() throws {
+        let bytes: [UInt8] = [0xCF, 0xE5, 0xF1, 0xED, 0xFF]
+        func title(_ oldText: ((ArraySlice<UInt8>) -> String?)?) -> String? {
+            SoundFile.read(SoundSource(tag(3, frame("TIT2", [0] + bytes)), oldText: oldText))?.first("TITLE")
+        }
+        #expect(title(nil) == "Ïåñíÿ")
+        #expect(title { $0.elementsEqual(bytes) ? "Песня" : nil } == "Песня")
+        #expect(title { _ in nil } == "Ïåñíÿ")
+        // Texts that state their encoding are not concerned.
+        let stated = tag(3, frame("TIT2", [1, 0xFF, 0xFE, 0xE9, 0]))
+        #expect(SoundFile.read(SoundSource(stated, oldText: { _ in "wrong" }))?.first("TITLE") == "é")
+    }
+
+    private func little(_ number: Int, _ count: Int) -> [UInt8] {
+        (0..<count).map { UInt8(number >> (8 * $0) & 0xFF) }
+    }
+
+    /// Versions before 3.98 do not state the samples of a frame. The expected lengths are those of mutagen.
+    @Test(arguments: [(3_970, 2_000, 294_912), (3_930, 2_000, 73_728), (3_820, 4_000, 73_728), (3_700, 2_000, 9_216)])
+    func oldMonkeysAudio_hasItsLength(_ version: Int, _ level: Int, _ blocks: Int) throws {
+        let header =
+            Array("MAC ".utf8) + little(version, 2) + little(level, 2) + little(0, 2) + little(2, 2)
+            + little(44_100, 4) + little(0, 8) + little(3, 4) + little(100, 4)
+        let facts = try #require(SoundFile.read(SoundSource(header + [UInt8](repeating: 1, count: 64))))
+        #expect(abs(facts.duration - Double(2 * blocks + 100) / 44_100) < 1e-9)
+    }
+
+    @Test func wavPackFromAPipe_hasTheLengthOfItsLastBlock() throws {
+        func block(_ first: Int, total: Int) -> [UInt8] {
+            Array("wvpk".utf8) + little(56, 4) + little(0x0407, 2) + [0, 0] + little(total, 4) + little(first, 4)
+                + little(22_050, 4) + little(9 << 23, 4) + little(0, 4) + [UInt8](repeating: 7, count: 32)
+        }
+        let bytes = block(0, total: 0xFFFF_FFFF) + block(22_050, total: 0) + block(44_100, total: 0)
+        let facts = try #require(SoundFile.read(SoundSource(bytes)))
+        #expect(facts.duration == 1.5)
+    }
+
+    @Test func dsdiff_isRead() throws {
+        func chunk(_ name: String, _ content: [UInt8]) -> [UInt8] {
+            Array(name.utf8) + little(content.count, 8).reversed() + content + (content.count % 2 == 1 ? [0] : [])
+        }
+        let song = tag(4, frame("TIT2", [3] + Array("Song".utf8)))
+        let content =
+            Array("DSD ".utf8) + chunk("FVER", [1, 5, 0, 0])
+            + chunk(
+                "PROP",
+                Array("SND ".utf8) + chunk("FS  ", little(2_822_400, 4).reversed()) + chunk("CHNL", [0, 2, 0, 0]))
+            + chunk("DSD ", [UInt8](repeating: 0x69, count: 7_056)) + chunk("ID3 ", song)
+        let facts = try #require(SoundFile.read(SoundSource(Array("FRM8".utf8) + little(0, 8) + content)))
+        #expect(facts.first("TITLE") == "Song")
+        #expect(facts.duration == 0.01)
+    }
+
     @Test(arguments: ["", "no music at all", "OggS", "ID3", "RIFF1234WAVE", "fLaC", "1234ftypM4A "])
     func whatIsNoMusic_isNotTakenForIt(_ text: String) {
         let facts = SoundFile.read(SoundSource(Array(text.utf8)))

@@ -142,7 +142,9 @@ public struct Hash64: Sendable {
 public enum MusicFile {
     private static let endings: Set<String> = [
         "mp3", "mp2", "aac", "m4a", "m4b", "aax", "flac", "ogg", "oga", "opus", "spx", "wav", "wave", "aif", "aiff",
-        "aifc", "wma", "wv", "ape", "mpc", "mp+", "tta", "dsf",
+        "aifc", "wma", "wv", "ape", "mpc", "mp+", "tta", "dsf", "dff", "oggflac",
+        // The library does not know these formats. A scan says that it did not read such a file.
+        "ac3", "amr", "dts", "eac3", "mka", "ofr", "shn", "tak",
     ]
     private static let listEndings: Set<String> = ["m3u", "m3u8", "pls", "xspf"]
 

@@ -84,7 +84,10 @@ public struct Track: Sendable, Hashable {
         if let id = facts.first("MUSICBRAINZ_ALBUMID") {
             albumKey = "musicbrainz\n" + id.lowercased()
         } else if !album.isEmpty {
+            // Two releases of an album may have the same title and artist.
+            let release = [facts.first("RELEASEDATE"), facts.first("ALBUMVERSION")].map { Folding.fold($0 ?? "") }
             albumKey = Folding.fold(album) + "\n" + Folding.fold(albumArtist)
+            if release != ["", ""] { albumKey += "\n" + release.joined(separator: "\n") }
         }
         mediaType = type ?? Self.type(facts, genres, file: file, folders: parts.dropLast())
     }

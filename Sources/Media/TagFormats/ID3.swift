@@ -40,7 +40,7 @@ enum ID3 {
         var end = place + UInt64(header.size)
         if isWhole {
             let bytes = synchronised(source.bytes(place, header.size))
-            (part, place, end) = (SoundSource(bytes), 0, UInt64(bytes.count))
+            (part, place, end) = (source.part(bytes), 0, UInt64(bytes.count))
         }
         if header.hasExtension {
             let size = part.bytes(place, 4)
@@ -53,6 +53,8 @@ enum ID3 {
             read(frame, part, into: &facts)
             place = frame.end
         }
+        // The date of the release, if there is none of the recording.
+        if let date = facts.tags["RELEASEDATE"], facts.tags["DATE"] == nil { facts.tags["DATE"] = date }
         // Up to version 2.3, the day and the month are in a separate frame.
         if let day = facts.tags.removeValue(forKey: "TDAT")?.first, day.utf8.count == 4,
             facts.first("DATE")?.utf8.count == 4,
@@ -149,7 +151,7 @@ enum ID3 {
         switch frame.name {
         case "APIC", "PIC": readPicture(content(), isShort: frame.name == "PIC", into: &facts)
         case "TXXX", "TXX":
-            let texts = texts(content())
+            let texts = texts(content(), source)
             guard texts.count > 1 else { return }
             for text in texts.dropFirst() { facts.add(SoundFacts.name(texts[0]), text) }
         case "UFID", "UFI":
@@ -157,21 +159,22 @@ enum ID3 {
             if parts.count == 2, parts[0].elementsEqual("http://musicbrainz.org".utf8) {
                 facts.add("MUSICBRAINZ_TRACKID", parts[1].utf8Text)
             }
-        case "TCON", "TCO": for text in texts(content()) { for genre in genres(text) { facts.add("GENRE", genre) } }
+        case "TCON", "TCO":
+            for text in texts(content(), source) { for genre in genres(text) { facts.add("GENRE", genre) } }
         case "PCST", "PCS": facts.add("PODCAST", "1")
         default:
             guard let name = names[frame.name] else { return }
-            for text in texts(content()) { facts.add(name, text) }
+            for text in texts(content(), source) { facts.add(name, text) }
         }
     }
 
     /// The texts of a frame: an encoding byte, and texts separated by zeros.
-    private static func texts(_ content: ArraySlice<UInt8>) -> [String] {
+    private static func texts(_ content: ArraySlice<UInt8>, _ source: SoundSource) -> [String] {
         guard let encoding = content.first else { return [] }
         let rest = content.dropFirst()
         let text: String
         switch encoding {
-        case 0: text = rest.latinText
+        case 0: text = source.text(rest)
         case 1: return wide(rest).map { $0.utf16Text(isBig: false) }
         case 2: text = rest.utf16Text(isBig: true)
         case 3: text = rest.utf8Text
@@ -250,8 +253,8 @@ enum ID3 {
 
     private static let names = [
         "TIT2": "TITLE", "TPE1": "ARTIST", "TPE2": "ALBUMARTIST", "TALB": "ALBUM", "TCOM": "COMPOSER",
-        "TDRC": "DATE", "TYER": "DATE", "TDAT": "TDAT", "TDA": "TDAT", "TRCK": "TRACKNUMBER", "TPOS": "DISCNUMBER",
-        "TCMP": "COMPILATION",
+        "TDRC": "DATE", "TYER": "DATE", "TDRL": "RELEASEDATE", "TDAT": "TDAT", "TDA": "TDAT", "TRCK": "TRACKNUMBER",
+        "TPOS": "DISCNUMBER", "TCMP": "COMPILATION",
         "TSOT": "TITLESORT", "TSOP": "ARTISTSORT", "TSOA": "ALBUMSORT", "TSO2": "ALBUMARTISTSORT",
         "TSOC": "COMPOSERSORT", "TT2": "TITLE", "TP1": "ARTIST", "TP2": "ALBUMARTIST", "TAL": "ALBUM",
         "TCM": "COMPOSER", "TYE": "DATE", "TRK": "TRACKNUMBER", "TPA": "DISCNUMBER", "TCP": "COMPILATION",
@@ -263,7 +266,7 @@ enum ID3 {
         guard source.size >= 128, source.starts(source.size - 128, with: "TAG") else { return false }
         var tag = Bytes(source.bytes(source.size - 125, 125))
         for (name, size) in [("TITLE", 30), ("ARTIST", 30), ("ALBUM", 30), ("DATE", 4)] {
-            facts.add(name, tag.take(size).prefix { $0 != 0 }.latinText)
+            facts.add(name, source.text(tag.take(size).prefix { $0 != 0 }))
         }
         let comment = Array(tag.take(30))
         if comment.count == 30, comment[28] == 0, comment[29] != 0 { facts.add("TRACKNUMBER", "\(comment[29])") }

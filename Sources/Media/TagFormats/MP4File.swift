@@ -103,6 +103,7 @@ enum MP4File {
         let parts = atoms(source, item.body, item.end)
         let data = parts.filter { $0.name == "data" && $0.size >= 8 }
         func content(_ atom: Atom) -> ArraySlice<UInt8> { source.bytes(atom.body + 8, atom.size - 8) }
+        func text(_ atom: Atom) -> ArraySlice<UInt8> { content(atom).prefix(Int(SoundFacts.longest)) }
         func number(_ atom: Atom) -> UInt64 { content(atom).prefix(8).number }
         switch item.name {
         case "covr": for atom in data { facts.addPicture(isFront: false) { content(atom) } }
@@ -121,13 +122,13 @@ enum MP4File {
         case "----":
             guard let atom = parts.first(where: { $0.name == "name" }), atom.size > 4 else { return }
             let name = SoundFacts.name(source.bytes(atom.body + 4, atom.size - 4).utf8Text)
-            for atom in data where atom.size <= 4_104 { facts.add(name, content(atom).utf8Text) }
+            for atom in data { facts.add(name, text(atom).utf8Text) }
         default:
             guard let name = names[item.name] else { return }
-            for atom in data where atom.size <= 4_104 {
+            for atom in data {
                 // Type 2 is UTF-16; all others are read as UTF-8.
                 let isWide = source.bytes(atom.body + 3, 1).first == 2
-                facts.add(name, isWide ? content(atom).utf16Text(isBig: true) : content(atom).utf8Text)
+                facts.add(name, isWide ? text(atom).utf16Text(isBig: true) : text(atom).utf8Text)
             }
         }
     }

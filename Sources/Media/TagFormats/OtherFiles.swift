@@ -27,8 +27,8 @@ enum APETag {
                         value.drop { $0 != 0 }.dropFirst()
                     }
                 }
-            } else if value.count <= 65_536 {
-                for text in value.split(separator: 0) { own.add(SoundFacts.name(key), text.utf8Text) }
+            } else {
+                for text in value.prefix(65_536).split(separator: 0) { own.add(SoundFacts.name(key), text.utf8Text) }
             }
         }
         facts.addMissing(own)
@@ -81,9 +81,9 @@ enum ChunkFile {
             case "id3 ", "ID3 ": ID3.read(source, place, into: &own)
             case "LIST" where source.starts(place, with: "INFO"):
                 chunks(source, place + 4, place + size, isBig: false) { name, place, size in
-                    guard let tag = names[name], size <= 4_096 else { return }
-                    let text = source.bytes(place, Int(size)).prefix { $0 != 0 }
-                    list.add(tag, String(validating: text, as: UTF8.self) ?? text.latinText)
+                    guard let tag = names[name] else { return }
+                    let text = source.bytes(place, Int(min(size, SoundFacts.longest))).prefix { $0 != 0 }
+                    list.add(tag, String(validating: text, as: UTF8.self) ?? source.text(text))
                 }
             default: break
             }
@@ -109,8 +109,8 @@ enum ChunkFile {
                 let rate = extended(common.dropFirst(8))
                 if rate > 0 { duration = Double(common.bigNumber(2, 4)) / rate }
             case "ID3 ", "id3 ": ID3.read(source, place, into: &own)
-            case "NAME": oldest.add("TITLE", source.bytes(place, Int(min(size, 4_096))).latinText)
-            case "AUTH": oldest.add("ARTIST", source.bytes(place, Int(min(size, 4_096))).latinText)
+            case "NAME": oldest.add("TITLE", source.text(source.bytes(place, Int(min(size, SoundFacts.longest)))))
+            case "AUTH": oldest.add("ARTIST", source.text(source.bytes(place, Int(min(size, SoundFacts.longest)))))
             default: break
             }
         }
@@ -303,24 +303,92 @@ enum OtherFiles {
         if rate > 0 { facts.duration = Double(format.littleNumber(36, 8)) / Double(rate) }
     }
 
-    static func wavPackDuration(_ head: ArraySlice<UInt8>) -> Double {
+    static func wavPackDuration(_ source: SoundSource, _ start: UInt64) -> Double {
+        let head = source.bytes(start, 32)
         let rates = [
             6_000, 8_000, 9_600, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 64_000, 88_200, 96_000,
             192_000,
         ]
         let index = Int(head.littleNumber(24, 4) >> 23 & 15)
-        let samples = head.littleNumber(12, 4)
-        guard index < rates.count, samples != 0xFFFF_FFFF else { return 0 }
+        guard index < rates.count else { return 0 }
+        var samples = head.littleNumber(12, 4)
+        if samples == 0xFFFF_FFFF {
+            // It was written to a pipe: the last block ends the sound.
+            let end = source.size - min(source.size, 262_144)
+            let tail = source.bytes(max(start, end), 262_144)
+            let block = tail.indices.last { index in
+                let block = tail[index...]
+                return block.starts(with: "wvpk".utf8) && block.count >= 32 && block.bigNumber(9, 1) == 4
+            }
+            guard let block else { return 0 }
+            samples = tail[block...].littleNumber(16, 4) + tail[block...].littleNumber(20, 4)
+        }
         return Double(samples) / Double(rates[index])
     }
 
+    /// The chunks of DSDIFF, whose sizes have 64 bits.
+    private static func chunks(
+        _ source: SoundSource, _ start: UInt64, _ end: UInt64, _ body: (String, UInt64, UInt64) -> Void
+    ) {
+        var place = start
+        for _ in 0..<256 where place + 12 <= end {
+            let head = source.bytes(place, 12)
+            let size = head.bigNumber(4, 8)
+            guard head.count == 12, size < 1 << 48 else { return }
+            body(head.prefix(4).latinText, place + 12, min(size, source.size - min(source.size, place + 12)))
+            place += 12 + size + size % 2
+        }
+    }
+
+    /// The place and the size of the sound of DSDIFF.
+    static func soundOfDFF(_ source: SoundSource) -> Range<UInt64>? {
+        var range: Range<UInt64>?
+        chunks(source, 16, source.size) { name, place, size in
+            if name == "DSD " || name == "DST ", size > 0 { range = range ?? place..<place + size }
+        }
+        return range
+    }
+
+    static func readDFF(_ source: SoundSource, into facts: inout SoundFacts) {
+        var (rate, channels, bytes, seconds): (UInt64, UInt64, UInt64, Double) = (0, 0, 0, 0)
+        chunks(source, 16, source.size) { name, place, size in
+            switch name {
+            case "PROP":
+                chunks(source, place + 4, place + size) { name, place, _ in
+                    if name == "FS  " { rate = source.bytes(place, 4).number }
+                    if name == "CHNL" { channels = source.bytes(place, 2).number }
+                }
+            case "DSD ": bytes = size
+            case "DST ":
+                let frames = source.bytes(place + 12, 6)
+                let rate = frames.bigNumber(4, 2)
+                if source.starts(place, with: "FRTE"), rate > 0 {
+                    seconds = Double(frames.bigNumber(0, 4)) / Double(rate)
+                }
+            case "ID3 ": ID3.read(source, place, into: &facts)
+            default: break
+            }
+        }
+        facts.duration = rate > 0 && channels > 0 && bytes > 0 ? Double(bytes * 8 / channels) / Double(rate) : seconds
+    }
+
     static func monkeyDuration(_ head: ArraySlice<UInt8>) -> Double {
-        guard head.littleNumber(4, 2) >= 3_980 else { return 0 }
-        let start = Int(head.littleNumber(8, 4))
-        let (blocks, last, frames) = (
-            head.littleNumber(start + 4, 4), head.littleNumber(start + 8, 4), head.littleNumber(start + 12, 4)
-        )
-        let rate = head.littleNumber(start + 20, 4)
+        let version = head.littleNumber(4, 2)
+        let (blocks, last, frames, rate): (UInt64, UInt64, UInt64, UInt64)
+        if version >= 3_980 {
+            let start = Int(head.littleNumber(8, 4))
+            (blocks, last, frames) = (
+                head.littleNumber(start + 4, 4), head.littleNumber(start + 8, 4), head.littleNumber(start + 12, 4)
+            )
+            rate = head.littleNumber(start + 20, 4)
+        } else {
+            // Older headers do not state the samples in a frame.
+            let isExtraHigh = head.littleNumber(6, 2) >= 4_000
+            blocks =
+                version >= 3_950
+                ? 294_912 : version >= 3_900 || (version >= 3_800 && isExtraHigh) ? 73_728 : 9_216
+            (rate, frames, last) = (head.littleNumber(12, 4), head.littleNumber(24, 4), head.littleNumber(28, 4))
+        }
         return rate > 0 && frames > 0 ? Double((frames - 1) * blocks + last) / Double(rate) : 0
     }
 

@@ -18,16 +18,28 @@ public struct SoundFacts: Sendable, Equatable {
     public func first(_ name: String) -> String? { tags[name]?.first }
 
     private static let limits = (values: 64, bytes: 4_096)
+    /// How many bytes of a text are read: with a part of the character that does not fit.
+    static let longest: UInt64 = 4_100
 
     /// Adds a value without surrounding spaces, and without duplicates.
     mutating func add(_ name: String, _ value: String) {
         var text = value[...]
         while let last = text.unicodeScalars.last, last.value <= 0x20 { text.unicodeScalars.removeLast() }
         while let first = text.unicodeScalars.first, first.value <= 0x20 { text.unicodeScalars.removeFirst() }
-        guard !text.isEmpty, text.utf8.count <= Self.limits.bytes else { return }
-        let value = String(text)
+        guard !text.isEmpty else { return }
+        let value = text.utf8.count <= Self.limits.bytes ? String(text) : Self.cut(text)
         let known = tags[name] ?? []
         if known.count < Self.limits.values, !known.contains(value) { tags[name] = known + [value] }
+    }
+
+    /// The first characters of a text that fit.
+    private static func cut(_ text: Substring) -> String {
+        var bytes = 0
+        let scalars = text.unicodeScalars.prefix { scalar in
+            bytes += UTF8.width(scalar)
+            return bytes <= limits.bytes
+        }
+        return String(String.UnicodeScalarView(scalars))
     }
 
     /// Adds the values of a tag of lower rank, for names that have no value yet.
@@ -52,6 +64,8 @@ public struct SoundFacts: Sendable, Equatable {
     private static let aliases = [
         "ALBUM ARTIST": "ALBUMARTIST", "ALBUM_ARTIST": "ALBUMARTIST", "YEAR": "DATE", "TRACK": "TRACKNUMBER",
         "DISC": "DISCNUMBER", "MUSICBRAINZ ALBUM ID": "MUSICBRAINZ_ALBUMID",
+        "MUSICBRAINZ_ALBUMCOMMENT": "ALBUMVERSION", "MUSICBRAINZ ALBUM COMMENT": "ALBUMVERSION",
+        "ALBUM VERSION": "ALBUMVERSION",
         "MUSICBRAINZ TRACK ID": "MUSICBRAINZ_TRACKID", "MUSICBRAINZ ARTIST ID": "MUSICBRAINZ_ARTISTID",
         "MUSICBRAINZ/ALBUM ID": "MUSICBRAINZ_ALBUMID", "MUSICBRAINZ/TRACK ID": "MUSICBRAINZ_TRACKID",
         "MUSICBRAINZ/ARTIST ID": "MUSICBRAINZ_ARTISTID", "WM/ALBUMTITLE": "ALBUM", "WM/ALBUMARTIST": "ALBUMARTIST",
@@ -86,8 +100,9 @@ public enum SoundFile {
         case .aiff: ChunkFile.readAIFF(source, into: &facts)
         case .asf: return ASFFile.read(source, into: &facts)
         case .dsf: OtherFiles.readDSF(source, into: &facts)
+        case .dff: OtherFiles.readDFF(source, into: &facts)
         case .wavPack:
-            facts.duration = OtherFiles.wavPackDuration(source.bytes(start, 32))
+            facts.duration = OtherFiles.wavPackDuration(source, start)
             APETag.readEnd(source, into: &facts)
         case .monkey:
             facts.duration = OtherFiles.monkeyDuration(source.bytes(start, 80))

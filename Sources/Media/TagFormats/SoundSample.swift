@@ -35,6 +35,7 @@ public struct SoundSample: Sendable, Equatable {
         case .dsf:
             let size = source.bytes(84, 8).littleNumber(0, 8)
             range = Self.range(92, size >= 12 ? 80 + min(size, source.size) : 0)
+        case .dff: range = OtherFiles.soundOfDFF(source)
         // Programs that copy the sound write some fields of the first header anew.
         case .wavPack: range = Self.range(start + 32, TrailingTags.start(source))
         case .monkey, .trueAudio, .musepack: range = Self.range(start, TrailingTags.start(source))
@@ -63,6 +64,7 @@ enum SoundFormat {
     case aiff
     case asf
     case dsf
+    case dff
     case wavPack
     case monkey
     case trueAudio
@@ -83,6 +85,7 @@ enum SoundFormat {
         case has("FORM") && has("AIF", at: 8): self = .aiff
         case head.elementsEqual(ASFFile.identity): self = .asf
         case has("DSD "): self = .dsf
+        case has("FRM8") && has("DSD ", at: 12): self = .dff
         case has("wvpk"): self = .wavPack
         case has("MAC "): self = .monkey
         case has("TTA1"): self = .trueAudio

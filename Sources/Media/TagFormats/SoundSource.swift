@@ -4,21 +4,36 @@ public final class SoundSource {
     private let head: [UInt8]
     private let tail: [UInt8]
     private let fetch: (_ place: UInt64, _ count: Int) -> [UInt8]
+    /// Reads a text of an old tag, which does not state its encoding; nil: it cannot.
+    private let oldText: ((ArraySlice<UInt8>) -> String?)?
 
     /// The largest part of a file that is read at once, in bytes: a picture in a tag.
     static let limit = 32 << 20
 
     /// - Parameters:
     ///   - head: the first bytes; `tail`: the last bytes. They may overlap.
+    ///   - oldText: reads a text that does not state its encoding, or says that it is Latin-1; nil: as Latin-1.
     ///   - fetch: reads bytes from a position, fewer at the end of the file.
     public init(
-        size: UInt64, head: [UInt8], tail: [UInt8] = [], _ fetch: @escaping (_ place: UInt64, _ count: Int) -> [UInt8]
+        size: UInt64, head: [UInt8], tail: [UInt8] = [], oldText: ((ArraySlice<UInt8>) -> String?)? = nil,
+        _ fetch: @escaping (_ place: UInt64, _ count: Int) -> [UInt8]
     ) {
-        (self.size, self.head, self.tail, self.fetch) = (size, head, tail, fetch)
+        (self.size, self.head, self.tail, self.oldText, self.fetch) = (size, head, tail, oldText, fetch)
     }
 
     /// A file in memory.
-    public convenience init(_ bytes: [UInt8]) { self.init(size: UInt64(bytes.count), head: bytes) { _, _ in [] } }
+    public convenience init(_ bytes: [UInt8], oldText: ((ArraySlice<UInt8>) -> String?)? = nil) {
+        self.init(size: UInt64(bytes.count), head: bytes, oldText: oldText) { _, _ in [] }
+    }
+
+    /// A part of this file that was decoded.
+    func part(_ bytes: [UInt8]) -> SoundSource { SoundSource(bytes, oldText: oldText) }
+
+    /// A text that does not state its encoding, or says that it is Latin-1.
+    func text(_ bytes: ArraySlice<UInt8>) -> String {
+        guard let oldText, bytes.contains(where: { $0 > 0x7F }) else { return bytes.latinText }
+        return oldText(bytes) ?? bytes.latinText
+    }
 
     /// At most `count` bytes from a position; fewer at the end of the file.
     func bytes(_ place: UInt64, _ count: Int) -> ArraySlice<UInt8> {

@@ -25,6 +25,8 @@ final class LibraryPlugin: Plugin {
     private let host: PluginHost
     private let jobs: Jobs
     let callers: FreeCallers
+    /// The encoding of texts in tags that do not state one.
+    let tagEncoding: Settings.TagEncoding
     private var scan: Scan?
     private var folders: [Store.Folder] = []
     /// Damage that was found in the database.
@@ -58,7 +60,9 @@ final class LibraryPlugin: Plugin {
         loop = host.loop
         workerCount = max(2, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
         workers = Self.workers(workerCount, host)
-        watcher = FolderWatcher(on: host.loop, interval: Self.settings(host).library.interval)
+        let settings = Self.settings(host).library
+        tagEncoding = settings.tagEncoding
+        watcher = FolderWatcher(on: host.loop, interval: settings.interval)
         callers = FreeCallers(on: host.connection)
         store = try LibraryPlugin.open()
         jobs = Jobs(.library, on: host.connection, host.loop)

@@ -1,4 +1,5 @@
 import MediaLibrary
+import PluginAPI
 import Workers
 
 /// The requests of the library to its workers. Paths are bytes of the file system.
@@ -23,8 +24,13 @@ enum LibraryRequest {
     struct Tags: WorkerRequest {
         static let name = "tags"
         var files: [File] = []
+        /// The encoding of texts in tags that do not state one.
+        var encoding = Settings.TagEncoding.latin1
 
-        mutating func code(_ coder: inout RequestCoder) throws(BadRequest) { try coder.list("files", &files) }
+        mutating func code(_ coder: inout RequestCoder) throws(BadRequest) {
+            try coder.list("files", &files)
+            try coder.word("encoding", &encoding)
+        }
     }
 
     struct File: WorkerRequest {

@@ -8,6 +8,7 @@ import Workers
 /// opened only here.
 final class LibraryWorker {
     private let process: WorkerProcess
+    private var texts: OldTexts?
 
     /// The most that a worker answers. A path has at most 4,096 bytes.
     static let answers = AnswerLimits([
@@ -39,7 +40,9 @@ final class LibraryWorker {
             switch request.name {
             case LibraryRequest.Walk.name: return FolderWalk(process, try request.request()).run()
             case LibraryRequest.Tags.name:
-                for file in try request.request(LibraryRequest.Tags.self).files {
+                let tags: LibraryRequest.Tags = try request.request()
+                if texts?.encoding != tags.encoding { texts = OldTexts(tags.encoding) }
+                for file in tags.files {
                     let answer = read(file)
                     process.send(process.fits(answer) ? answer : Self.bad(file, "it states too much"))
                 }
@@ -69,14 +72,14 @@ final class LibraryWorker {
             return WorkerMessage(
                 "list", ["id": id, "sound": .whole(Int64(bitPattern: open.fingerprint)), "entries": .list(list)])
         }
-        guard let facts = SoundFile.read(open.source) else {
+        guard let facts = SoundFile.read(open.source(texts)) else {
             return failed(open.size == 0 ? "it is empty" : "it has no format that is known here")
         }
         let type = file.type.flatMap(ItemType.init(word:))
         var message = Track(facts, path: Array(path.dropFirst(file.base)), type: type).message
         message.fields["id"] = id
         // Without any sound, a file is known by its content.
-        let sound = SoundSample(open.source).map(\.fingerprint) ?? open.fingerprint
+        let sound = SoundSample(open.source(nil)).map(\.fingerprint) ?? open.fingerprint
         message.fields["sound"] = .whole(Int64(bitPattern: sound))
         if file.wantsFormer { message.fields["former"] = .whole(Int64(bitPattern: open.fingerprint)) }
         return message
@@ -95,7 +98,7 @@ final class LibraryWorker {
         let path = request.path
         var found: [UInt8]?
         if let open = OpenFile(path), open.isRegular {
-            found = SoundFile.read(open.source, wantsPicture: true)?.picture
+            found = SoundFile.read(open.source(nil), wantsPicture: true)?.picture
         }
         if found == nil, let slash = path.lastIndex(of: UInt8(ascii: "/")) {
             let folder = Array(path[..<slash])
@@ -153,8 +156,11 @@ final class OpenFile {
         return count > 0 ? read(size - count, Int(count)) : []
     }()
 
-    var source: SoundSource {
-        SoundSource(size: size, head: head, tail: tail) { [unowned self] in self.read($0, $1) }
+    /// - Parameter texts: reads texts in tags that do not state their encoding.
+    func source(_ texts: OldTexts?) -> SoundSource {
+        SoundSource(size: size, head: head, tail: tail, oldText: texts.map { texts in { texts.text($0) } }) {
+            [unowned self] in self.read($0, $1)
+        }
     }
 
     /// A hash of the size and of the bytes at both ends. Files with different content almost always differ in it.

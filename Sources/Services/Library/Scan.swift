@@ -351,7 +351,7 @@ final class Scan {
         }
         var task: UInt64 = 0
         task = workers.run(
-            WorkerMessage(LibraryRequest.Tags(files: list)), patience: Self.fileTime,
+            WorkerMessage(LibraryRequest.Tags(files: list, encoding: plugin.tagEncoding)), patience: Self.fileTime,
             onAnswer: { [weak self] in self?.read($0, task) },
             onEnd: { [weak self] in self?.ended(task, $0) })
         reading[task] = files
