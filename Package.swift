@@ -183,7 +183,7 @@ let package = Package(
         // What opens films, in a worker: nothing else is linked to it.
         room(
             "FilmBackend", path: "Sources/Backends/GStreamer/Films",
-            ["GStreamerBase", "CFilms", "FileFormats", "FilmRequests", "Workers", "PluginAPI"]),
+            ["GStreamerBase", "CFilms", "FileFormats", "TagFormats", "FilmRequests", "Workers", "PluginAPI"]),
 
         // The libraries for apps (SessionKit) and for plugins (PluginKit).
         room(

@@ -6,43 +6,43 @@ import Testing
 
 /// Films as cameras, browsers and other programs write them, through the real plugin, compared with ffprobe.
 @Suite struct OddFilmTests {
-    private let stage: FilmStage
+    let stage: FilmStage
 
     init() throws { stage = try FilmStage() }
 
-    private func path(_ name: String) -> String { stage.folder.path + "/" + name }
+    func path(_ name: String) -> String { stage.folder.path + "/" + name }
 
-    private func ffmpeg(_ arguments: String..., into name: String) throws -> String {
+    func ffmpeg(_ arguments: String..., into name: String) throws -> String {
         let words = arguments.flatMap { $0.split(separator: " ").map(String.init) }
         _ = try Child.run("ffmpeg", ["-nostdin", "-v", "error", "-y"] + words + [path(name)])
         return path(name)
     }
 
-    private static let pictures = "-f lavfi -i testsrc2=s=320x180:r=25:d=4"
-    private static let sound = "-f lavfi -i sine=d=4"
-    private static let h264 = "-pix_fmt yuv420p -c:v libx264 -preset veryfast -g 50 -bf 3"
+    static let pictures = "-f lavfi -i testsrc2=s=320x180:r=25:d=4"
+    static let sound = "-f lavfi -i sine=d=4"
+    static let h264 = "-pix_fmt yuv420p -c:v libx264 -preset veryfast -g 50 -bf 3"
 
-    private func film(_ name: String, _ more: String = "-c:a aac") throws -> String {
+    func film(_ name: String, _ more: String = "-c:a aac") throws -> String {
         try ffmpeg(Self.pictures, Self.sound, Self.h264, more, into: name)
     }
 
-    private func probe(_ path: String, _ arguments: String...) throws -> [String] {
+    func probe(_ path: String, _ arguments: String...) throws -> [String] {
         let text = try Child.run("ffprobe", ["-v", "error"] + arguments + ["-of", "csv=p=0", path])
         return text.split(whereSeparator: \.isNewline).map { $0.trimmingCharacters(in: [",", " "]) }
     }
 
-    private func length(_ path: String) throws -> Double {
+    func length(_ path: String) throws -> Double {
         Double(try probe(path, "-show_entries", "format=duration").first ?? "") ?? 0
     }
 
-    private func count(_ kind: String, _ path: String) throws -> Int {
+    func count(_ kind: String, _ path: String) throws -> Int {
         try Int(
             probe(
                 path, "-select_streams", kind, "-count_packets", "-show_entries", "stream=nb_read_packets"
             ).first ?? "") ?? 0
     }
 
-    private func export(_ source: String, _ name: String, _ preset: String, _ more: [(String, Value)] = []) throws
+    func export(_ source: String, _ name: String, _ preset: String, _ more: [(String, Value)] = []) throws
         -> (path: String, leftOut: [String])
     {
         let job = try stage.begin(source, path(name), [("preset", .string(preset))] + more)
@@ -227,10 +227,45 @@ import Testing
 
     @Test func filesThatCannotBeCopied_areRefusedWithAReason() throws {
         let old = try ffmpeg(Self.pictures, Self.sound, "-c:v mpeg4 -bf 2 -c:a libmp3lame", into: "old.avi")
-        let moving = try ffmpeg("-f lavfi -i testsrc2=s=160x120:r=10:d=2", into: "moving.gif")
-        #expect(try stage.export(old, path("a.mp4"), [("preset", .string("passthrough"))]) == "NotSupported")
-        #expect(try stage.export(moving, path("b.mp4")) == "NotSupported")
+        let nut = try film("a.nut")
+        let moving = try movingGIF("moving.gif")
+        for film in [old, nut, moving] {
+            #expect(try stage.export(film, path("a.mp4"), [("preset", .string("passthrough"))]) == "NotSupported")
+        }
+        let range = Value.structure([.double(0.5), .double(1.5)])
+        #expect(try stage.export(moving, path("b.mp4"), [("time-range", range)]) == "NotSupported")
         #expect(try FilmStage.names(in: stage.folder.path).filter { $0.hasSuffix(".mp4") }.isEmpty)
+    }
+
+    private func movingGIF(_ name: String) throws -> String {
+        try ffmpeg("-f lavfi -i testsrc2=s=160x120:r=10:d=2", into: name)
+    }
+
+    /// The decoder of libav gives one time to all pictures.
+    @Test func movingGIF_hasItsPicturesAtTheirTimes() throws {
+        let moving = try movingGIF("moving.gif")
+        let facts = try stage.inspect(moving)
+        #expect(facts["duration"] == .double(2))
+        #expect(facts["tracks"]?.arrayValue?.first?.asProperties?["codec"] == .string("gif"))
+        let images = try stage.pictures(
+            moving, [0, 1, 1.95, 0.55, 2.5], [("mode", .string("exact")), ("format", .string("png"))])
+        #expect(images.map(\.actual) == [0, 1, 1.9, 0.5, 0])
+        #expect(images.last?.error == "NoImageAtTime")
+        #expect(Set(try images.dropLast().map { try Data(contentsOf: URL(fileURLWithPath: $0.path)) }).count == 4)
+        #expect(try stage.refusal("Thumbnail", [FilmStage.uri(moving), .string("normal")]) == nil)
+        let copy = try export(moving, "moving.mp4", "low").path
+        #expect(try count("v", copy) == 20)
+        #expect(abs(try length(copy) - 2) < 0.05)
+    }
+
+    /// The demuxer of libav does not notice the end by itself.
+    @Test func nut_isReadToItsEnd() throws {
+        let film = try film("a.nut", "-c:a libmp3lame")
+        let images = try stage.pictures(film, [3.99, 1], [("mode", .string("exact")), ("format", .string("png"))])
+        #expect(abs((images.first?.actual ?? 0) - 3.96) < 0.06)
+        let copy = try export(film, "nut.mp4", "low").path
+        #expect(try count("v", copy) == 100)
+        #expect(abs(try length(copy) - 4) < 0.1)
     }
 
     /// GStreamer takes a track that is shorter than a fifth of the film for a preview.

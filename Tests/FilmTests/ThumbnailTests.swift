@@ -59,6 +59,22 @@ import Testing
         #expect(maps.contains("libavcodec") == isInterlaced)
     }
 
+    /// The same for HEVC: libde265 decodes what has 8 bits.
+    @Test(arguments: [false, true]) func thumbnailOfHEVC_needsLibavOnlyForTenBits(_ hasTenBits: Bool) throws {
+        let stage = try FilmStage()
+        let film = stage.folder.path + "/film.mp4"
+        try Child.run(
+            "ffmpeg",
+            ["-nostdin", "-loglevel", "error", "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=1", "-c:v", "libx265"]
+                + ["-preset", "ultrafast", "-x265-params", "log-level=error", "-pix_fmt"]
+                + [hasTenBits ? "yuv420p10le" : "yuv420p", "-tag:v", "hvc1", film])
+        let path = try stage.call("Thumbnail", [FilmStage.uri(film), .string("normal")])[0].stringValue ?? ""
+        #expect(FileManager.default.fileExists(atPath: path))
+        let maps = try stage.workers.map { try Child.run("cat", ["/proc/\($0)/maps"]) }.joined()
+        #expect(maps.contains("libgstisomp4"))
+        #expect(maps.contains("libavcodec") == hasTenBits)
+    }
+
     @Test func changedFile_getsANewThumbnail() throws {
         let stage = try FilmStage()
         let film = try Self.copy("short-gop.mp4", in: stage, as: "film.mp4")

@@ -42,10 +42,15 @@ package struct MovieIndex: Equatable {
     package private(set) var matrix: Int?
     /// Whether its video is H.264 that every decoder of H.264 can decode.
     package private(set) var isCommonAVC = false
+    /// Whether its video is HEVC that every decoder of HEVC can decode.
+    package private(set) var isCommonHEVC = false
 
     /// The ids of the tracks whose samples are numbers with the lowest byte first, as QuickTime's `enda` says. The names of
     /// their formats (`fl32`, `fl64`, `in24`, `in32`) mean the highest byte first.
     package private(set) var lowByteFirst: Set<Int> = []
+
+    /// The tracks with pictures that players do not show.
+    package private(set) var hidden: [HiddenTrack] = []
 
     package init?(_ path: [UInt8]) {
         let file = open(path.map { CChar(bitPattern: $0) } + [0], O_RDONLY | O_CLOEXEC | O_NONBLOCK)
@@ -150,8 +155,15 @@ package struct MovieIndex: Equatable {
         hasPlainStart = isFragmented && tracks.contains(where: Self.hasSamples)
         matrix = tracks.lazy.compactMap(Self.matrix).first.map { origin + $0 }
         lowByteFirst = Set(tracks.compactMap(Self.lowByteFirst))
+        hidden = Self.hidden(tracks).map { track in
+            var kind = track.kind
+            kind.place += origin
+            return HiddenTrack(id: track.id, kind: kind)
+        }
         let parameters = tracks.compactMap(Self.parameters)
         isCommonAVC = !parameters.isEmpty && parameters.allSatisfy { !$0.isEmpty && $0.allSatisfy(\.isCommon) }
+        let common = tracks.compactMap(Self.isCommonHEVC)
+        isCommonHEVC = !common.isEmpty && common.allSatisfy { $0 }
         guard let header, let version = header.first else { return }
         let (scalePlace, lengthPlace, size) = version == 1 ? (20, 24, 8) : (12, 16, 4)
         timescale = Self.number(header, scalePlace, 4)

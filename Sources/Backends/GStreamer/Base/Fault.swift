@@ -23,6 +23,8 @@ package struct Fault: Sendable, Hashable {
         case redirection
         case notRead
         // All others.
+        /// No track was found before the end. GStreamer takes this for a missing plugin, but then it names the plugin.
+        case empty
         case core
         case other
         /// GStreamer gave none.
@@ -40,8 +42,7 @@ package struct Fault: Sendable, Hashable {
         switch reason {
         case .unknownFormat, .noDecoder, .encrypted, .damaged: true
         case .missing, .noSpaceLeft, .notFound, .notAuthorized, .notSeekable, .notWritten, .redirection, .notRead,
-            .core,
-            .other, .none:
+            .empty, .core, .other, .none:
             false
         }
     }
@@ -50,7 +51,7 @@ package struct Fault: Sendable, Hashable {
     package var isAboutResource: Bool {
         switch reason {
         case .noSpaceLeft, .notFound, .notAuthorized, .notSeekable, .notWritten, .redirection, .notRead: true
-        case .missing, .unknownFormat, .noDecoder, .encrypted, .damaged, .core, .other, .none: false
+        case .missing, .unknownFormat, .noDecoder, .encrypted, .damaged, .empty, .core, .other, .none: false
         }
     }
 
@@ -59,7 +60,16 @@ package struct Fault: Sendable, Hashable {
         var pointer: UnsafeMutablePointer<GError>?
         gst_message_parse_error(message, &pointer, nil)
         defer { if let pointer { g_error_free(pointer) } }
-        origin = message.pointee.src.map { String(cString: $0.pointee.name) } ?? ""
+        let origin = message.pointee.src.map { String(cString: $0.pointee.name) } ?? ""
+        let fault = Fault(pointer, origin: origin)
+        let code = UInt32(bitPattern: pointer?.pointee.code ?? 0)
+        let isRedirection = pointer?.pointee.domain == gst_resource_error_quark() && Self.isRedirection(message, code)
+        (reason, text, self.origin) = (isRedirection ? .redirection : fault.reason, fault.text, origin)
+    }
+
+    /// From an error without a message.
+    package init(_ pointer: UnsafeMutablePointer<GError>?, origin: String = "") {
+        self.origin = origin
         guard let error = pointer?.pointee else {
             (reason, text) = (.none, "GStreamer gave no reason")
             return
@@ -68,8 +78,8 @@ package struct Fault: Sendable, Hashable {
         let code = UInt32(bitPattern: error.code)
         switch error.domain {
         case gst_stream_error_quark(): reason = Self.stream(code)
-        case gst_resource_error_quark(): reason = Self.isRedirection(message, code) ? .redirection : Self.resource(code)
-        case gst_core_error_quark(): reason = .core
+        case gst_resource_error_quark(): reason = Self.resource(code)
+        case gst_core_error_quark(): reason = code == GST_CORE_ERROR_MISSING_PLUGIN.rawValue ? .empty : .core
         default: reason = .other
         }
     }

@@ -39,7 +39,7 @@ struct ExportPlan {
 
     /// - Throws: `NotSupported` if the film lacks a track that the preset needs, `EncoderNotFound`.
     init(_ wish: Wish, _ facts: FilmFacts, find: Find) throws(FilmError) {
-        guard facts.missing.isEmpty else { throw FilmError(.decoderNotFound, FilmError.isMissing(facts.missing)) }
+        guard facts.missing.isEmpty else { throw FilmError.lacking(facts.missing) }
         let isSoundOnly = wish.preset == .audio || wish.type == .m4a
         // Without all of its sound or all of its pictures, the export would be another film.
         if let lost = facts.lost(.audio) ?? (isSoundOnly ? nil : facts.lost(.video)) { throw Self.unreadable(lost) }
@@ -83,6 +83,8 @@ struct ExportPlan {
             var formats: [String] = []
             var shown: (width: Int, height: Int)?
             if let video {
+                // The encoders here write 8 bits. The new file states the same colours, so players still show HDR.
+                if video.bits > 8 { left.append("the fine colours of \(video.bits) bits (it has 8 bits)") }
                 formats.append("video/x-raw(ANY)")
                 let (text, size) = try Self.encoding(video, wish, find)
                 shown = size
@@ -172,9 +174,11 @@ struct ExportPlan {
             throw FilmError(
                 .notSupported, "a file of type \(type.rawValue) cannot have \(track.codec); use another preset")
         }
-        // An AVI file states no times of pictures, and coded pictures are not in the order in which they are shown.
-        if track.kind == .video, facts.mimeType == "video/x-msvideo" {
-            throw FilmError(.notSupported, "the pictures of an AVI file have no times to copy; use another preset")
+        // These files do not state both times of a picture: that of decoding and that of showing. They differ if coded
+        // pictures are not in the order in which they are shown.
+        let kinds = ["video/x-msvideo": "an AVI", "video/x-nut": "a NUT"]
+        if track.kind == .video, let kind = kinds[facts.mimeType] {
+            throw FilmError(.notSupported, "the pictures of \(kind) file have no times to copy; use another preset")
         }
         var chain = known.parser
         switch track.codec {
@@ -209,10 +213,15 @@ struct ExportPlan {
         if facts.furtherPrograms > 0 {
             left.append(facts.furtherPrograms == 1 ? "a further program" : "\(facts.furtherPrograms) further programs")
         }
-        for track in facts.tracks where track.kind == .video && !track.isStill && !track.isUnread {
-            // The user asked for the sound alone, or the first pictures are in the new file.
-            if !isSoundOnly, !isFirst { left.append(phrase(track, "further pictures")) }
-            if !isSoundOnly, isFirst, track.hasTransparency { left.append("the transparency of the pictures") }
+        let pictures = facts.tracks.filter { $0.kind == .video && !$0.isStill && !$0.isUnread }
+        // Nobody misses them if the user asked for the sound alone.
+        for track in isSoundOnly ? [] : pictures {
+            // The new file has the first pictures that players show.
+            guard isFirst, !track.isHidden else {
+                left.append(phrase(track, "further pictures"))
+                continue
+            }
+            if track.hasTransparency { left.append("the transparency of the pictures") }
             isFirst = false
         }
         for track in facts.tracks where track.kind == .subtitle { left.append(phrase(track, "subtitles")) }
@@ -236,14 +245,14 @@ struct ExportPlan {
         // For a film in portrait, width and height of the box are exchanged.
         let natural = stored.fitting((0, 0), even: false)
         if natural.height > natural.width { box = (box.height, box.width) }
-        let size = stored.fitting(box, even: true)
-        let rate = wish.preset.largestRate
+        // Encoders need sides of at least 16 pixels. The scaler adds borders and does not distort the picture.
+        let fitting = stored.fitting(box, even: true)
+        let size = (width: max(16, fitting.width), height: max(16, fitting.height))
         var elements: [String] = []
-        if track.isInterlaced { elements.append("deinterlace") }
+        elements.append(track.isInterlaced ? "deinterlace" : "identity")
         elements += [
-            "videorate drop-only=true max-rate=\(rate)",
             // The default method makes edges rough. This takes a third more bytes and looks worse.
-            "videoconvertscale method=catrom",
+            "videoconvertscale name=scaler method=catrom",
             "capsfilter name=shape caps=\"video/x-raw,format=I420,width=\(size.width),height=\(size.height),"
                 + "pixel-aspect-ratio=1/1\"",
         ]

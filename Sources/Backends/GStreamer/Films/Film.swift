@@ -72,7 +72,7 @@ final class Film {
     convenience init(_ file: FilmFile) throws(FilmError) { try self.init(file, MovieIndex(file.path)) }
 
     /// Opens the film and decodes its first picture.
-    /// - Parameter isQuick: for key frames only: H.264 is decoded by the decoder that is loaded first, see
+    /// - Parameter isQuick: for key frames only: H.264 and HEVC are decoded by the decoders that are loaded first, see
     ///   ``FilmRuntime/decode(quickly:)``, and no picture is decoded in advance.
     /// - Throws: also if the film has no picture; then its tags may have a cover.
     init(_ file: FilmFile, _ index: MovieIndex?, isQuick: Bool = false) throws(FilmError) {
@@ -94,7 +94,7 @@ final class Film {
         self.origin = origin
         isLengthExact = films_gate_is_rebased(gate) == 0 && index?.isFragmented != true
         // Without a table of the fragments, GStreamer cannot seek in a fragmented film.
-        isSequential = index.map { $0.isFragmented && $0.firstPieces.isEmpty } ?? false
+        isSequential = file.isGIF || index.map { $0.isFragmented && $0.firstPieces.isEmpty } ?? false
         let pad = gst_element_get_static_pad(sink, "sink")
         orientation = pad.map { films_orientation($0) } ?? 0
         if let pad { gst_object_unref(pad) }
@@ -108,11 +108,13 @@ final class Film {
         _ file: FilmFile, _ index: MovieIndex?, _ gate: UnsafeMutablePointer<films_gate>, _ isQuick: Bool
     ) throws(FilmError) -> FilmPipeline {
         FilmRuntime.decode(quickly: isQuick)
-        return try FilmPipeline(
+        let pipeline = try FilmPipeline(
             reading: file, index,
             "uridecodebin name=source caps=video/x-raw(ANY) expose-all-streams=false"
                 + " ! appsink name=sink caps=video/x-raw sync=false max-buffers=2 enable-last-sample=false"
         ) { films_gate_watch(gate, $0) }
+        films_accept_planes(try pipeline.child("sink"))
+        return pipeline
     }
 
     /// The first picture. A video track that begins late has a gap before its first picture; then the sink is ready

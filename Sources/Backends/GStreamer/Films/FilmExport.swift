@@ -55,7 +55,9 @@ struct FilmExport {
         films_gather(file)
         films_write_tags(try writer.child("mux"), tags.list)
         if plan.hasVideo { films_lengthen(try writer.child(plan.lastOfPictures)) }
+        if plan.hasVideo, !plan.isCopy { films_limit_rate(try writer.child("scaler"), guint(wish.preset.largestRate)) }
 
+        if plan.hasVideo, !plan.isCopy { films_accept_planes(try reader.child("video")) }
         if keepsLead { films_keep_lead(try reader.child("video")) }
         try reader.prepare(within: Self.patience)
         if plan.hasVideo, !plan.isCopy { films_keep_colours(try reader.child("video"), try writer.child("shape")) }

@@ -11,8 +11,18 @@ extension FilmFacts {
         return all.contains { !$0.isUnread } ? nil : all.first
     }
 
-    /// Why nothing of the file can be read, if it names tracks that GStreamer does not know; nil: there is another reason.
+    /// Why nothing of the file can be read, if it is a part of a film, or if it names tracks that GStreamer does not know;
+    /// nil: there is another reason.
     static func unreadable(_ file: FilmFile) -> FilmError? {
+        switch MoviePart(file.path) {
+        case .description:
+            return FilmError(
+                .notSupported, "it only describes the tracks of a film, whose sound and pictures are in other files")
+        case .segment:
+            return FilmError(
+                .notSupported, "it is a part of a film, and cannot be read without the file that describes its tracks")
+        case nil: break
+        }
         let tracks = TransportStream(file.path)?.tracks.compactMap(Track.init(unread:)) ?? []
         guard let first = tracks.first(where: { $0.kind == .video }) ?? tracks.first else { return nil }
         return ExportPlan.unreadable(first)

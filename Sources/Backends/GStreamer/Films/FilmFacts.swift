@@ -31,8 +31,12 @@ struct FilmFacts {
         var channels = 0
         var sampleRate = 0
         var hasTransparency = false
+        /// The bits of each colour; 0: unknown.
+        var bits = 0
         /// A still picture, such as a cover.
         var isStill = false
+        /// Players show another track with pictures.
+        var isHidden = false
         /// The file names this track, but GStreamer does not read it.
         var isUnread = false
 
@@ -82,7 +86,9 @@ struct FilmFacts {
         deinit { gst_tag_list_unref(list) }
     }
 
-    var video: Track? { tracks.first { $0.kind == .video && !$0.isStill && !$0.isUnread } }
+    var video: Track? {
+        tracks.first { $0.kind == .video && !$0.isStill && !$0.isUnread && !$0.isHidden }
+    }
     var audio: Track? { sounds.first }
     var sounds: [Track] { tracks.filter { $0.kind == .audio && !$0.isUnread } }
     /// Whether it is a Matroska or WebM file.
@@ -119,17 +125,10 @@ struct FilmFacts {
         case GST_DISCOVERER_MISSING_PLUGINS: missing = Self.missing(info)
         case GST_DISCOVERER_TIMEOUT: throw FilmError(.decodeFailed, "it took longer than 8 s to read")
         default:
-            if let unread = Self.unreadable(file) { throw unread }
-            let text = error.map { String(cString: $0.pointee.message) } ?? "no reason given"
-            let isUnknown =
-                error?.pointee.domain == gst_stream_error_quark()
-                && [GST_STREAM_ERROR_TYPE_NOT_FOUND.rawValue, GST_STREAM_ERROR_WRONG_TYPE.rawValue]
-                    .contains(UInt32(bitPattern: error?.pointee.code ?? 0))
-            if isUnknown {
-                throw FilmError(.formatNotSupported, "it is not a film or sound in a known format (\(text))")
-            }
-            throw FilmError(.decodeFailed, "it is damaged, or its format is not what its name says (\(text))")
+            throw Self.unreadable(file) ?? FilmError(Fault(error), missing: nil)
         }
+        // No plugin decrypts films.
+        if missing.contains(where: { $0.contains("x-cenc") }) { throw FilmError.lacking(missing) }
         let measured = gst_discoverer_info_get_duration(info)
         if index?.isFragmented == true {
             // GStreamer 1.22 finds the length of the last fragment only, or none.
@@ -146,7 +145,7 @@ struct FilmFacts {
         isLive = gst_discoverer_info_get_live(info) != 0
         self.file = file
         self.missing = missing
-        (tracks, furtherPrograms) = Self.withUnread(Self.tracks(info), read: Self.streamIDs(info), file)
+        (tracks, furtherPrograms) = Self.withUnread(Self.tracks(info, index), read: Self.streamIDs(info), file)
         hasChapters = gst_discoverer_info_get_toc(info) != nil
         guard let list = gst_tag_list_new_empty() else { throw FilmError(.decodeFailed, "no memory") }
         tags = Tags(owning: list)
@@ -167,6 +166,8 @@ struct FilmFacts {
         }
         container = name
         mimeType = Self.mimeType(format, hasVideo: tracks.contains { $0.kind == .video && !$0.isStill })
+        correctLength()
+        addSoundTags()
     }
 
     private static func missing(_ info: OpaquePointer) -> [String] {
@@ -203,6 +204,10 @@ struct FilmFacts {
             g_free(description)
         }
         var format = String(cString: name)
+        // GStreamer has no words for some formats of libav, such as `image/gst-libav-gif`.
+        if text == format, let end = format.firstRange(of: "gst-") {
+            text = format[end.upperBound...].split(separator: "-").last?.uppercased() ?? text
+        }
         if format == "video/quicktime",
             let variant = gst_structure_get_string(gst_caps_get_structure(caps, 0), "variant")
         {
@@ -217,7 +222,7 @@ struct FilmFacts {
         return (format, text)
     }
 
-    private static func tracks(_ info: OpaquePointer) -> [Track] {
+    private static func tracks(_ info: OpaquePointer, _ index: MovieIndex?) -> [Track] {
         var tracks: [Track] = []
         each(gst_discoverer_info_get_stream_list(info)) { stream in
             guard let nick = gst_discoverer_stream_info_get_stream_type_nick(stream).map({ String(cString: $0) }),
@@ -237,6 +242,10 @@ struct FilmFacts {
                 track.height = Int(gst_discoverer_video_info_get_height(stream))
                 track.bitrate = Int(gst_discoverer_video_info_get_bitrate(stream))
                 track.isInterlaced = gst_discoverer_video_info_is_interlaced(stream) != 0
+                // The id of a stream ends with the number of its track.
+                let end = text(gst_discoverer_stream_info_get_stream_id(stream)).split(separator: "/").last
+                let id = end.flatMap { Int($0) }
+                track.isHidden = index?.hidden.contains { $0.id == id } ?? false
                 track.isStill = gst_discoverer_video_info_is_image(stream) != 0
                 track.pixelShape = (
                     max(1, Int(gst_discoverer_video_info_get_par_num(stream))),
@@ -249,6 +258,7 @@ struct FilmFacts {
                 if rate.0 > 0, rate.1 > 0 { track.rate = rate }
                 if let caps = gst_discoverer_stream_info_get_caps(stream) {
                     track.hasTransparency = films_has_transparency(caps) != 0
+                    track.bits = Int(films_bits(caps))
                     gst_caps_unref(caps)
                 }
                 if let tags = gst_discoverer_stream_info_get_tags(stream) {
@@ -275,6 +285,7 @@ struct FilmFacts {
         "video/mpeg,1": "mpeg1", "video/mpeg,2": "mpeg2", "video/mpeg,4": "mpeg4", "audio/mpeg,1,3": "mp3",
         "audio/mpeg,1,2": "mp2", "audio/mpeg,1": "mp3", "audio/mpeg,2": "aac", "audio/mpeg,4": "aac",
         "audio/x-ac3": "ac3", "audio/x-eac3": "eac3", "image/jpeg": "jpeg", "image/png": "png",
+        "image/gst-libav-gif": "gif",
     ]
 
     private static func codec(_ format: String) -> String {
@@ -295,6 +306,7 @@ struct FilmFacts {
         case _ where format.hasPrefix("audio/mpeg,1"): "audio/mpeg"
         case _ where format.hasPrefix("audio/mpeg"): "audio/aac"
         case "audio/x-flac": "audio/flac"
+        case "application/x-gst-av-nut": "video/x-nut"
         default: String(format.prefix { $0 != "," })
         }
     }
@@ -333,7 +345,7 @@ struct FilmFacts {
             "modified": .whole(Int64(file.modified)), "playable": .flag(isPlayable),
             "bitrate": .whole(duration > 0 ? Int64(Double(file.size) * 8 / duration) : 0),
             "missing": .list(
-                missing.prefix(Self.mostListed).map { WorkerMessage("\($0) (\(Packages.package(for: $0)))") }),
+                missing.prefix(Self.mostListed).map { WorkerMessage(FilmRuntime.advice($0)) }),
         ]
         fields["tags"] = .list([WorkerMessage("tags", tags.fields)])
         fields["tracks"] = .list(tracks.prefix(Self.mostListed).map(\.message))
@@ -362,59 +374,5 @@ extension FilmFacts.Track {
         case .subtitle: break
         }
         return WorkerMessage("track", fields)
-    }
-}
-
-extension FilmFacts.Tags {
-    /// Texts of at most 1,000 characters, and numbers. Pictures and types that only GStreamer uses are left out.
-    fileprivate var fields: [String: WorkerMessage.Field] {
-        var fields: [String: WorkerMessage.Field] = [:]
-        for index in 0..<gst_tag_list_n_tags(list) {
-            guard let pointer = gst_tag_list_nth_tag_name(list, UInt32(index)) else { continue }
-            let name = String(cString: pointer)
-            switch films_kind_of_tag(pointer) {
-            case films_tag_text:
-                var text: UnsafeMutablePointer<CChar>?
-                if gst_tag_list_get_string(list, pointer, &text) != 0, let text {
-                    let scalars = String(cString: text).unicodeScalars.prefix(1_000)
-                    fields[name] = .text(String(String.UnicodeScalarView(scalars)))
-                    g_free(text)
-                }
-            case films_tag_whole:
-                var number: UInt32 = 0
-                if gst_tag_list_get_uint(list, pointer, &number) != 0 { fields[name] = .whole(Int64(number)) }
-            case films_tag_number:
-                var number = 0.0
-                if gst_tag_list_get_double(list, pointer, &number) != 0 { fields[name] = .number(number) }
-            case films_tag_time:
-                var time: OpaquePointer?
-                guard gst_tag_list_get_date_time(list, pointer, &time) != 0, let time else { break }
-                if let iso = gst_date_time_to_iso8601_string(time) {
-                    fields[name] = .text(String(cString: iso))
-                    g_free(iso)
-                }
-                gst_date_time_unref(time)
-            case films_tag_date:
-                var date: UnsafeMutablePointer<GDate>?
-                guard gst_tag_list_get_date(list, pointer, &date) != 0, let date else { break }
-                if g_date_valid(date) != 0 {
-                    // Written here, because g_date_strftime depends on the locale.
-                    let parts = [Int(g_date_get_month(date).rawValue), Int(g_date_get_day(date))]
-                    fields[name] = .text(
-                        ([String(g_date_get_year(date))] + parts.map { ($0 < 10 ? "0" : "") + String($0) })
-                            .joined(separator: "-"))
-                }
-                g_date_free(date)
-            default: break
-            }
-        }
-        return fields
-    }
-
-    /// The first picture in the tags; owned by the caller.
-    var cover: OpaquePointer? {
-        var found: OpaquePointer?
-        for name in ["image", "preview-image"] where gst_tag_list_get_sample(list, name, &found) != 0 { return found }
-        return nil
     }
 }

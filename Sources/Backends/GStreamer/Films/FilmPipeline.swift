@@ -24,7 +24,8 @@ final class FilmPipeline {
     /// The demuxer gets corrected numbers instead of those in the file. qtdemux before 1.24 compares positions in a
     /// track with the length of the film, so it ends too early if an edit list cuts off the start. In a fragmented
     /// film, after a seek, it uses the presentation time of the first fragment as its decoding time. It skips a track that is
-    /// shorter than a fifth of the film, unless the length of the film is unknown.
+    /// shorter than a fifth of the film, unless the length of the film is unknown. It takes the first track with pictures,
+    /// even if players do not show it.
     convenience init(
         reading file: FilmFile, _ index: MovieIndex?, _ description: String,
         configure: (UnsafeMutablePointer<GstElement>) -> Void = { _ in }
@@ -42,9 +43,13 @@ final class FilmPipeline {
             for piece in index?.firstPieces ?? [] {
                 films_patch_number(pipeline, guint64(piece.place), guint(piece.size), 0)
             }
+            for track in index?.hidden ?? [] {
+                films_patch_number(pipeline, guint64(track.kind.place), guint(track.kind.size), 0)
+            }
             let tracks = index?.lowByteFirst.map { guint(clamping: $0) } ?? []
             if !tracks.isEmpty { films_correct_byte_order(pipeline, tracks, guint(tracks.count)) }
             films_leave_transparency(pipeline)
+            films_correct_avi(pipeline)
             configure(pipeline)
         }
         if isLonger, let index { added = Times.nanoseconds(units / Double(index.timescale)) }
@@ -65,6 +70,7 @@ final class FilmPipeline {
         element = pipeline
         self.bus = bus
         films_hear_errors(pipeline)
+        films_mend_libav(pipeline)
         configure(pipeline)
         switch Elements.bin(description) {
         case .success(let bin): Elements.add(bin, to: pipeline)
@@ -180,16 +186,8 @@ struct FilmFile {
     let size: Int
     /// Time of the last change, in seconds since 1970.
     let modified: Int
-    /// Whether GStreamer does not find the end of such a file.
-    private let isEndless: Bool
-
-    /// - Throws: `NotSupported` if it cannot be read to its end.
-    func requireEnd() throws(FilmError) {
-        guard isEndless else { return }
-        throw FilmError(
-            .notSupported,
-            "GStreamer does not find the end of GIF and NUT files; convert it first, for example with ffmpeg")
-    }
+    /// Whether it is a GIF file. GStreamer cannot seek in it.
+    let isGIF: Bool
 
     /// Accepts only regular files: opening a pipe would block until a writer opens it, and a device has no end.
     init(_ path: [UInt8]) throws(FilmError) {
@@ -213,8 +211,7 @@ struct FilmFile {
         guard read(file, &begin, mark.count) != mark.count || begin != mark else {
             throw FilmError(.notSupported, "it is a playlist; name the films or sounds in it")
         }
-        // The reader of libav never reports the end of these files, and then cannot be stopped.
-        isEndless = begin.starts(with: "GIF8".utf8) || begin.starts(with: "nut/mul".utf8)
+        isGIF = begin.starts(with: "GIF8".utf8)
         (size, modified) = (Int(status.st_size), status.st_mtim.tv_sec)
     }
 

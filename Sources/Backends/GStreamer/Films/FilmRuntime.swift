@@ -1,4 +1,5 @@
 import CFilms
+import GStreamerBase
 import Glibc
 
 /// GStreamer in a worker: initialised once, before the worker isolates itself.
@@ -15,10 +16,12 @@ enum FilmRuntime {
         films_leave_playlists()
     }()
 
-    /// Chooses the decoder of H.264 for the next pipelines: OpenH264, which is loaded in 2 ms, or libav, which is loaded in
-    /// 60 ms with its two hundred libraries, and decodes everything.
+    /// Chooses the decoders of H.264 and HEVC for the next pipelines: OpenH264 and libde265, which are loaded in 3 ms, or
+    /// libav, which is loaded in 60 ms with its two hundred libraries, and decodes everything.
     static func decode(quickly isQuick: Bool) {
-        films_rank("openh264dec", isQuick ? guint(GST_RANK_PRIMARY.rawValue) + 1 : guint(GST_RANK_MARGINAL.rawValue))
+        for name in ["openh264dec", "libde265dec"] {
+            films_rank(name, isQuick ? guint(GST_RANK_PRIMARY.rawValue) + 1 : guint(GST_RANK_MARGINAL.rawValue))
+        }
     }
 
     /// Reads plugins that were installed after the registry was written; runs once.
@@ -37,6 +40,13 @@ enum FilmRuntime {
             + (named.map { $0.split(separator: ":").map(String.init) } ?? [
                 films_plugin_folder().map { String(cString: $0) } ?? ""
             ])
+    }
+
+    /// A missing plugin, as GStreamer describes it, and the package that most likely has it, unless that package is installed.
+    static func advice(_ plugin: String) -> String {
+        let package = Packages.package(for: plugin)
+        let sample = package == Packages.decoders ? "avdec_h264" : "h264parse"
+        return find([sample]) == nil ? "\(plugin) (\(package))" : "\(plugin) (no package of GStreamer has it)"
     }
 
     /// The first of these elements that is installed.

@@ -112,7 +112,8 @@ public final class FilmWorker {
             film = opened
             return opened
         } catch {
-            throw try hasNoFilm(file) ? FilmError(.noImageAtTime, Self.noPicture) : error
+            if try hasNoFilm(file) { throw FilmError(.noImageAtTime, Self.noPicture) }
+            throw FilmFacts.unreadable(file) ?? error
         }
     }
 
@@ -128,7 +129,6 @@ public final class FilmWorker {
 
     private func images(_ request: FilmRequest.Images) throws(FilmError) -> WorkerMessage {
         let file = try FilmFile(request.path)
-        try file.requireEnd()
         let film = try open(file)
         let times = request.times.map { GstClockTime($0) }
         var shape = PictureMaker.Shape()
@@ -234,7 +234,9 @@ public final class FilmWorker {
     ) throws(FilmError) -> ([UInt8], Int) {
         let index = MovieIndex(file.path)
         // If the quick decoder fails, the other one is tried.
-        if index?.isCommonAVC == true, let made = try? picture(of: Film(file, index, isQuick: true), shape, maker) {
+        if let index, index.isCommonAVC || index.isCommonHEVC,
+            let made = try? picture(of: Film(file, index, isQuick: true), shape, maker)
+        {
             return made
         }
         let film: Film
@@ -282,7 +284,6 @@ public final class FilmWorker {
     ) throws(FilmError) -> WorkerMessage {
         film = nil
         let file = try FilmFile(request.path)
-        try file.requireEnd()
         let facts = try facts(of: file)
         let wish = try wish(request.wish, facts)
         let plan = try ExportPlan(wish, facts, find: FilmRuntime.find)
@@ -334,6 +335,9 @@ public final class FilmWorker {
                 .notSupported,
                 "GStreamer cannot export a part of a film whose start is not fragmented; export all of it, or convert it"
                     + " first, for example with ffmpeg -i FILE -c copy NEW.mp4")
+        }
+        if (wish.from ?? 0) > 0 || wish.to != nil, facts.file.isGIF {
+            throw FilmError(.notSupported, "GStreamer cannot export a part of a GIF file; export all of it")
         }
         if let from = wish.from, facts.duration > 0, from >= facts.duration {
             throw FilmError(.badParameter, "the time range begins after the end of the film")

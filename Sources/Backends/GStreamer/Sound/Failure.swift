@@ -46,7 +46,7 @@ struct Failure {
             self.init(item, unread: "the connection ended too early and cannot be resumed", fault)
         case .redirection: self.init(item, unread: "the server redirects in a loop", fault)
         case .notWritten, .notRead: self.init(item, unread: fault.text, fault)
-        case .core: self.init("'\(item)': \(fault.text)", isAboutFormat: true)
+        case .empty, .core: self.init("'\(item)': \(fault.text)", isAboutFormat: true)
         case .other: self.init("'\(item)': \(fault.text)", isAboutFormat: false)
         }
     }

@@ -76,7 +76,9 @@ static GstPadProbeReturn films_first_bytes(GstPad *pad, GstPadProbeInfo *info, g
 }
 static void films_reader_added(GstElement *element, GstElementFactory *factory, gpointer data) {
     (void)data;
-    GstElementFactoryListType readers = GST_ELEMENT_FACTORY_TYPE_DEMUXER | GST_ELEMENT_FACTORY_TYPE_PARSER;
+    // Some decoders read the file themselves, such as that of Musepack.
+    GstElementFactoryListType readers =
+        GST_ELEMENT_FACTORY_TYPE_DEMUXER | GST_ELEMENT_FACTORY_TYPE_PARSER | GST_ELEMENT_FACTORY_TYPE_DECODER;
     if (!gst_element_factory_list_is_type(factory, readers)) return;
     GstPad *pad = gst_element_get_static_pad(element, "sink");
     if (!pad) return;
@@ -87,6 +89,66 @@ static void films_reader_added(GstElement *element, GstElementFactory *factory, 
 static inline void films_hear_errors(GstElement *pipeline) {
     films_on_element(pipeline, NULL, films_reader_added, NULL, NULL);
 }
+
+// The demuxers of libav get no bytes at the end of a file, and some of them, such as that of NUT, then try again for ever.
+// An error ends them: they have read the whole file. A probe gets reads before they happen only if it may block.
+static GstPadProbeReturn films_libav_end(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
+    (void)data;
+    gint64 size = 0;
+    if (!(info->type & GST_PAD_PROBE_TYPE_PULL) || info->data) return GST_PAD_PROBE_PASS;
+    if (!gst_pad_peer_query_duration(pad, GST_FORMAT_BYTES, &size) || info->offset < (guint64)size)
+        return GST_PAD_PROBE_PASS;
+    GST_PAD_PROBE_INFO_FLOW_RETURN(info) = GST_FLOW_FLUSHING;
+    return GST_PAD_PROBE_HANDLED;
+}
+// The decoder of GIF gives the time of the first picture to all of them. It decodes each picture at once, so each gets the
+// time of the data that came last.
+typedef struct {
+    GstClockTime time;
+    GstClockTime length;
+} films_last_time;
+static GstPadProbeReturn films_gif_data(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
+    (void)pad;
+    films_last_time *last = (films_last_time *)data;
+    last->time = GST_BUFFER_PTS((GstBuffer *)info->data);
+    last->length = GST_BUFFER_DURATION((GstBuffer *)info->data);
+    return GST_PAD_PROBE_OK;
+}
+static GstPadProbeReturn films_gif_picture(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
+    (void)pad;
+    const films_last_time *last = (const films_last_time *)data;
+    GstBuffer *buffer = gst_buffer_make_writable((GstBuffer *)info->data);
+    GST_BUFFER_PTS(buffer) = last->time;
+    GST_BUFFER_DURATION(buffer) = last->length;
+    info->data = buffer;
+    return GST_PAD_PROBE_OK;
+}
+static void films_gif_probe(GstElement *element, const char *name, GstPadProbeCallback probe, films_last_time *last) {
+    GstPad *pad = gst_element_get_static_pad(element, name);
+    if (!pad) return;
+    gst_pad_add_probe(
+        pad, GST_PAD_PROBE_TYPE_BUFFER, probe, g_atomic_rc_box_acquire(last), (GDestroyNotify)g_atomic_rc_box_release);
+    gst_object_unref(pad);
+}
+static void films_libav_added(GstElement *element, GstElementFactory *factory, gpointer data) {
+    (void)data;
+    const char *name = gst_plugin_feature_get_name((GstPluginFeature *)factory);
+    if (g_str_has_prefix(name, "avdemux_")) {
+        GstPad *pad = gst_element_get_static_pad(element, "sink");
+        GstPadProbeType type = (GstPadProbeType)(GST_PAD_PROBE_TYPE_PULL | GST_PAD_PROBE_TYPE_BLOCK);
+        if (pad) gst_pad_add_probe(pad, type, films_libav_end, NULL, NULL);
+        if (pad) gst_object_unref(pad);
+    } else if (!strcmp(name, "avdec_gif")) {
+        films_last_time *last = g_atomic_rc_box_new0(films_last_time);
+        films_gif_probe(element, "sink", films_gif_data, last);
+        films_gif_probe(element, "src", films_gif_picture, last);
+        g_atomic_rc_box_release(last);
+    }
+}
+static inline void films_mend_libav(GstElement *pipeline) {
+    films_on_element(pipeline, NULL, films_libav_added, NULL, NULL);
+}
+
 // Reading a film frame by frame. Swift holds a `films_gate`; its probes check and change the input of the decoder.
 //
 // A decoder drops the frames before the segment, and moves the start of a frame that the segment cuts. Then the start
@@ -291,6 +353,7 @@ static void films_discoverer_source(GstDiscoverer *discoverer, GstElement *sourc
     for (GstObject *parent; (parent = gst_object_get_parent(top)); top = parent) gst_object_unref(top);
     if (GST_IS_BIN(top)) {
         films_hear_errors((GstElement *)top);
+        films_mend_libav((GstElement *)top);
         if (length->size) films_patch_number((GstElement *)top, length->place, length->size, 0);
     }
     gst_object_unref(top);
@@ -393,6 +456,36 @@ static inline void films_leave_transparency(GstElement *pipeline) {
     films_on_element(pipeline, "matroskademux", films_opaque_added, NULL, NULL);
 }
 
+// An AVI file has the decoding times of its pictures. avidemux takes those of key frames also for the times at which they are
+// shown, which is wrong if there are B-frames: two pictures would have one time. Without these, the decoder finds the times.
+static GstPadProbeReturn films_decoding_probe(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
+    (void)pad, (void)data;
+    // The first picture, also after a seek, tells the decoder when it begins.
+    GstBuffer *first = (GstBuffer *)info->data;
+    if (!GST_BUFFER_DTS_IS_VALID(first) || GST_BUFFER_IS_DISCONT(first)) return GST_PAD_PROBE_OK;
+    GstBuffer *buffer = gst_buffer_make_writable((GstBuffer *)info->data);
+    GST_BUFFER_PTS(buffer) = GST_CLOCK_TIME_NONE;
+    info->data = buffer;
+    return GST_PAD_PROBE_OK;
+}
+// For MPEG-4 only: decoders of other formats need the times.
+static void films_decoding_pad(GstElement *demuxer, GstPad *pad, gpointer data) {
+    (void)demuxer, (void)data;
+    GstCaps *caps = gst_pad_get_current_caps(pad);
+    if (!caps) return;
+    const char *name = gst_structure_get_name(gst_caps_get_structure(caps, 0));
+    if (!strcmp(name, "video/mpeg") || !strcmp(name, "video/x-divx"))
+        gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, films_decoding_probe, NULL, NULL);
+    gst_caps_unref(caps);
+}
+static void films_decoding_added(GstElement *element, GstElementFactory *factory, gpointer data) {
+    (void)factory, (void)data;
+    g_signal_connect(element, "pad-added", G_CALLBACK(films_decoding_pad), NULL);
+}
+static inline void films_correct_avi(GstElement *pipeline) {
+    films_on_element(pipeline, "avidemux", films_decoding_added, NULL, NULL);
+}
+
 // MP4 files state the length of a film as the sum of the durations of its pictures in decoding order. If the durations
 // vary, the sum may be too small for the last pictures, and players leave them out. So each picture gets the duration
 // that it would have as the last one: until the end of all pictures before it.
@@ -423,6 +516,30 @@ static inline void films_lengthen(GstElement *element) {
     films_length *length = g_new0(films_length, 1);
     length->first = GST_CLOCK_TIME_NONE;
     gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, films_length_probe, length, g_free);
+    gst_object_unref(pad);
+}
+
+// An export has at most `rate` pictures a second. videorate would also leave out single pictures of a film with fewer, because
+// the times of pictures are rounded: Matroska has milliseconds. Here each picture may come a quarter of a period early.
+typedef struct {
+    GstClockTime period;
+    GstClockTime due;
+} films_rate;
+static GstPadProbeReturn films_rate_probe(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
+    (void)pad;
+    films_rate *rate = (films_rate *)data;
+    GstClockTime time = GST_BUFFER_PTS((GstBuffer *)info->data);
+    if (!GST_CLOCK_TIME_IS_VALID(time)) return GST_PAD_PROBE_OK;
+    if (time + rate->period / 4 < rate->due) return GST_PAD_PROBE_DROP;
+    rate->due = MAX(rate->due, time) + rate->period;
+    return GST_PAD_PROBE_OK;
+}
+static inline void films_limit_rate(GstElement *element, guint rate) {
+    GstPad *pad = gst_element_get_static_pad(element, "sink");
+    if (!pad) return;
+    films_rate *limit = g_new0(films_rate, 1);
+    limit->period = GST_SECOND / rate;
+    gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, films_rate_probe, limit, g_free);
     gst_object_unref(pad);
 }
 
@@ -623,6 +740,26 @@ static inline GstClockTime films_lead(GstElement *sink, GstClockTime base) {
     int sign = films_place(gst_sample_get_segment(sample), GST_BUFFER_PTS(gst_sample_get_buffer(sample)), &begin);
     gst_sample_unref(sample);
     return sign != 0 && begin < (gint64)base ? (GstClockTime)((gint64)base - begin) : 0;
+}
+
+// vp9dec confuses the colours of RGB pictures if it has to copy them: then its next element does not know that the planes of
+// a picture may be anywhere (GstVideoMeta). A sink says that it does.
+static GstPadProbeReturn films_planes_probe(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
+    (void)pad, (void)data;
+    GstQuery *query = (GstQuery *)info->data;
+    if (GST_QUERY_TYPE(query) != GST_QUERY_ALLOCATION || !(info->type & GST_PAD_PROBE_TYPE_PUSH)) return GST_PAD_PROBE_OK;
+    GstCaps *caps = NULL;
+    gst_query_parse_allocation(query, &caps, NULL);
+    const char *format = caps ? gst_structure_get_string(gst_caps_get_structure(caps, 0), "format") : NULL;
+    if (!format || strcmp(format, "GBR")) return GST_PAD_PROBE_OK;
+    gst_query_add_allocation_meta(query, GST_VIDEO_META_API_TYPE, NULL);
+    return GST_PAD_PROBE_HANDLED;
+}
+static inline void films_accept_planes(GstElement *sink) {
+    GstPad *pad = gst_element_get_static_pad(sink, "sink");
+    if (!pad) return;
+    gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM, films_planes_probe, NULL, NULL);
+    gst_object_unref(pad);
 }
 
 // A bridge from a pipeline that reads to a pipeline that writes. Samples of an appsink are pushed into the element
@@ -905,6 +1042,13 @@ static inline gboolean films_has_transparency(GstCaps *caps) {
     gboolean has = FALSE;
     return gst_caps_get_size(caps) > 0
         && gst_structure_get_boolean(gst_caps_get_structure(caps, 0), "codec-alpha", &has) && has;
+}
+
+// The bits of each colour of coded pictures; 0: unknown.
+static inline gint films_bits(GstCaps *caps) {
+    guint bits = 0;
+    if (gst_caps_get_size(caps) > 0) gst_structure_get_uint(gst_caps_get_structure(caps, 0), "bit-depth-luma", &bits);
+    return (gint)bits;
 }
 
 // What kind of value a tag has: G_TYPE_* are macros.
