@@ -314,6 +314,10 @@ let package = Package(
                 "Assets", "PluginKit", "FilmRequests", "FileFormats", "Workers", "SessionBus", "DBus", "PluginAPI",
                 "TestSupport",
             ]),
+        tests(
+            "LibraryTests",
+            ["Library", "MediaLibrary", "Workers", "SessionBus", "DBus", "EventLoop", "TestSupport"]),
+        tests("MediaShareTests", ["MediaShare", "SessionBus", "DBus", "EventLoop", "PluginAPI", "TestSupport"]),
         tests("UploadsTests", ["Uploads", "Uploading", "HTTP", "SessionBus", "DBus", "PluginAPI", "TestSupport"]),
         tests("UploadingTests", ["Uploading", "PluginAPI", "ReferenceModel"]),
         tests("TagFormatsTests", ["TagFormats", "ReferenceModel", "TestSupport"]),

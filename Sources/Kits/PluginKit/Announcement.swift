@@ -1,15 +1,15 @@
-import DBus
+package import DBus
 
 /// The properties of one exported interface and their last sent values: only changed values are sent.
-final class Announcement<Object: AnyObject> {
-    struct Property: Sendable {
+package final class Announcement<Object: AnyObject> {
+    package struct Property: Sendable {
         let name: String
         let signature: String
         let isTold: Bool
         let get: @Sendable (Object) -> Value
         let set: (@Sendable (Object, Value) throws(Failure) -> Void)?
 
-        init(
+        package init(
             _ name: String, _ signature: String, isTold: Bool = true, _ get: @escaping @Sendable (Object) -> Value,
             set: (@Sendable (Object, Value) throws(Failure) -> Void)? = nil
         ) {
@@ -20,7 +20,7 @@ final class Announcement<Object: AnyObject> {
             self.set = set
         }
 
-        var exported: Interface<Object>.Property {
+        package var exported: Interface<Object>.Property {
             Interface<Object>.Property(name, signature, get: get, set: set, emitsChanged: isTold)
         }
     }
@@ -31,7 +31,9 @@ final class Announcement<Object: AnyObject> {
     private let objects: ObjectTable
     private var told: [String: Value] = [:]
 
-    init(_ object: Object, path: String, interface: String, _ properties: [Property], on objects: ObjectTable) {
+    package init(
+        _ object: Object, path: String, interface: String, _ properties: [Property], on objects: ObjectTable
+    ) {
         self.path = path
         self.interface = interface
         self.properties = properties.filter(\.isTold)
@@ -40,7 +42,7 @@ final class Announcement<Object: AnyObject> {
     }
 
     /// Sends the values that differ from the last sent ones.
-    func update(_ object: Object) {
+    package func update(_ object: Object) {
         var changes: [(String, Value)] = []
         for property in properties {
             let value = property.get(object)

@@ -39,10 +39,17 @@ package final class WholeFile {
     }
 
     /// Writes a complete file that only the user may read, and replaces an existing one.
-    package static func write(_ bytes: [UInt8], to path: String) throws(SessionError) {
+    /// - Parameter mustSurvive: whether it is on the disk when this returns, so that it survives a loss of power.
+    package static func write(_ bytes: [UInt8], to path: String, mustSurvive: Bool = false) throws(SessionError) {
         let file = try WholeFile(path, replaces: true, mode: 0o600)
         try file.write(bytes)
+        if mustSurvive, fsync(file.descriptor) != 0 { throw failure(errno, path) }
         try file.keep(replaces: true)
+        guard mustSurvive else { return }
+        let folder = open(file.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard folder >= 0 else { return }
+        fsync(folder)
+        close(folder)
     }
 
     package func write(_ bytes: [UInt8]) throws(SessionError) {

@@ -86,12 +86,12 @@ final class FolderWatcher {
 
     /// A folder was removed from the library.
     func forget(below folder: [UInt8]) {
-        for (path, number) in watched where path.starts(with: folder) {
+        for (path, number) in watched where path.isPath(in: folder) {
             inotify_rm_watch(descriptor, number)
             watched[path] = nil
             paths[number] = nil
         }
-        polled = polled.filter { !$0.starts(with: folder) }
+        polled = polled.filter { !$0.isPath(in: folder) }
     }
 
     private func read() {

@@ -9,22 +9,15 @@ import SessionBus
 // Implements `org.sessiond1.Library`.
 
 extension LibraryPlugin {
-    /// The properties with their current values.
-    static func values(_ library: LibraryPlugin) -> [(String, Value)] {
-        [
-            ("Folders", .strings(library.folderTexts)),
-            ("Count", .uint32(UInt32(clamping: (try? library.store.itemCount()) ?? 0))),
-            ("Revision", .uint64(library.store.revision)),
-            ("LastScan", .uint64(UInt64(clamping: library.store.meta("scanned") ?? 0))),
-            ("Scanning", .bool(library.isScanning)), ("Status", library.status),
-            ("ContentRevision", .uint64(library.store.contents)),
-        ]
-    }
-
-    private static func property(_ index: Int, _ name: String, _ signature: String) -> Interface<LibraryPlugin>.Property
-    {
-        .init(name, signature, get: { values($0)[index].1 })
-    }
+    static let properties: [Announcement<LibraryPlugin>.Property] = [
+        .init("Folders", "as") { .strings($0.folders.texts) },
+        .init("Count", "u") { .uint32(UInt32(clamping: (try? $0.database.store.itemCount()) ?? 0)) },
+        .init("Revision", "t") { .uint64($0.database.store.revision) },
+        .init("LastScan", "t") { .uint64(UInt64(clamping: $0.database.store.meta("scanned") ?? 0)) },
+        .init("Scanning", "b") { .bool($0.isScanning) },
+        .init("Status", "a{sv}") { $0.status },
+        .init("ContentRevision", "t") { .uint64($0.database.store.contents) },
+    ]
 
     static let interface = Interface<LibraryPlugin>(
         name: PluginKind.library.interface, introspection: PluginXML.library,
@@ -57,11 +50,7 @@ extension LibraryPlugin {
             method("Scan", "asa{sv}", LibraryPlugin.scan),
             method("Failures", "u", LibraryPlugin.failures),
         ],
-        properties: [
-            property(0, "Folders", "as"), property(1, "Count", "u"), property(2, "Revision", "t"),
-            property(3, "LastScan", "t"), property(4, "Scanning", "b"), property(5, "Status", "a{sv}"),
-            property(6, "ContentRevision", "t"),
-        ])
+        properties: properties.map(\.exported))
 
     private static func method(
         _ name: String, _ signature: String,
@@ -89,7 +78,7 @@ extension LibraryPlugin {
         let offset = Int(call.arguments[1].uint32Value ?? 0)
         let max = min(Int(call.arguments[2].uint32Value ?? 0), Self.itemLimit)
         let fields = try fields(call.arguments[3])
-        let (count, rows) = try read { store throws(SQLError) in
+        let (count, rows) = try database.read { store throws(SQLError) in
             let found = try store.items(query, offset: offset, max: max)
             var rows: [Value] = []
             for item in found.items {
@@ -131,7 +120,7 @@ extension LibraryPlugin {
         }
         let offset = Int(call.arguments[2].uint32Value ?? 0)
         let max = min(Int(call.arguments[3].uint32Value ?? 0), Self.itemLimit)
-        let found = try read { store throws(SQLError) in
+        let found = try database.read { store throws(SQLError) in
             try store.collections(grouping, query, offset: offset, max: max)
         }
         let rows = found.collections.map { collection in
@@ -162,7 +151,7 @@ extension LibraryPlugin {
         for (key, text) in [("text", text), ("artist", artist), ("album", album)] where text.utf8.count > 1_000 {
             throw Failure(.badParameter("'\(key)' is longer than 1000 bytes"))
         }
-        let findings = try read { store throws(SQLError) in
+        let findings = try database.read { store throws(SQLError) in
             try store.search(text, kinds: kinds, artist: artist, album: album, max: max)
         }
         let rows = findings.map { finding in
@@ -179,7 +168,7 @@ extension LibraryPlugin {
         let query = try Query(call.arguments[0])
         let wanted = Int(call.arguments[1].uint32Value ?? 0)
         let max = wanted == 0 ? Self.uriLimit : min(wanted, Self.uriLimit)
-        let rows = try read { store throws(SQLError) in
+        let rows = try database.read { store throws(SQLError) in
             var rows: [Value] = []
             for id in try store.ids(query, max: max) {
                 guard let item = try store.item(id) else { continue }
@@ -197,7 +186,7 @@ extension LibraryPlugin {
 
     private func failures(_ call: Invocation) throws(Failure) -> [Value] {
         let max = min(Int(call.arguments[0].uint32Value ?? 0), Self.itemLimit)
-        let files = try read { store throws(SQLError) in try store.failures(max: max) }
+        let files = try database.read { store throws(SQLError) in try store.failures(max: max) }
         return [
             .array(
                 of: "(ss)",
@@ -231,8 +220,10 @@ extension LibraryPlugin {
         if let count = try options.uint32("skip-count") { changes.append(.skips(Int(count))) }
         if try options.bool("played") == true { changes.append(.played(at: Int64(time(nil)))) }
         if try options.bool("skipped") == true { changes.append(.skipped) }
-        guard try change({ store throws(SQLError) in try store.set(id, changes) }) else { throw Self.noItem(id) }
-        changed(added: [], changed: [id], removed: [])
+        guard try database.change({ store throws(SQLError) in try store.set(id, changes) }) else {
+            throw Self.noItem(id)
+        }
+        news.add(changed: [id])
         return []
     }
 
@@ -263,7 +254,7 @@ extension LibraryPlugin {
         try callers.require(call.sender, to: "change the library")
         let name = try name(call.arguments[0])
         let items = try itemIDs(call.arguments[1])
-        guard let id = try change({ store throws(SQLError) in try store.addList(name, items) }) else {
+        guard let id = try database.change({ store throws(SQLError) in try store.addList(name, items) }) else {
             throw Failure(SessionError(.notFound, "one of the items does not exist"))
         }
         return [.uint64(UInt64(clamping: id))]
@@ -273,7 +264,7 @@ extension LibraryPlugin {
     private func ownList(_ call: Invocation) throws(Failure) -> Int64 {
         try callers.require(call.sender, to: "change the library")
         let id = Int64(clamping: call.arguments[0].uint64Value ?? 0)
-        guard let list = try use({ store throws(SQLError) in try store.list(id) }) else {
+        guard let list = try database.use({ store throws(SQLError) in try store.list(id) }) else {
             throw Failure(SessionError(.notFound, "there is no playlist \(id)"))
         }
         guard list.isOwn else {
@@ -285,7 +276,7 @@ extension LibraryPlugin {
     private func setPlaylist(_ call: Invocation) throws(Failure) -> [Value] {
         let id = try ownList(call)
         let items = try itemIDs(call.arguments[1])
-        guard try change({ store throws(SQLError) in try store.setList(id, items) }) else {
+        guard try database.change({ store throws(SQLError) in try store.setList(id, items) }) else {
             throw Failure(SessionError(.notFound, "one of the items does not exist"))
         }
         return []
@@ -294,13 +285,13 @@ extension LibraryPlugin {
     private func renamePlaylist(_ call: Invocation) throws(Failure) -> [Value] {
         let id = try ownList(call)
         let name = try name(call.arguments[1])
-        try change { store throws(SQLError) in try store.renameList(id, name) }
+        try database.change { store throws(SQLError) in try store.renameList(id, name) }
         return []
     }
 
     private func deletePlaylist(_ call: Invocation) throws(Failure) -> [Value] {
         let id = try ownList(call)
-        try change { store throws(SQLError) in try store.removeList(own: id) }
+        try database.change { store throws(SQLError) in try store.removeList(own: id) }
         return []
     }
 
@@ -346,128 +337,5 @@ extension LibraryPlugin {
         var paths: [[UInt8]] = []
         for text in texts { paths.append(try path(text)) }
         return [.objectPath(try startScan(paths, isFull: try options.bool("full") ?? false))]
-    }
-}
-
-extension Item {
-    static let fields = [
-        "id", "uri", "title", "artist", "artists", "album", "album-artist", "composer", "genre", "disc", "number",
-        "year",
-        "duration", "media-type", "compilation", "artwork", "added", "rating", "play-count", "skip-count",
-        "last-played",
-        "bookmark", "album-id", "available",
-    ]
-
-    func value(_ field: String) -> Value? {
-        func count(_ number: Int) -> Value { .uint32(UInt32(clamping: number)) }
-        switch field {
-        case "id": return .uint64(UInt64(clamping: id))
-        case "uri": return .string(FileURI.shared(path))
-        case "title": return .string(title)
-        case "artist": return .string(artist)
-        case "album": return .string(album)
-        case "album-artist": return .string(albumArtist)
-        case "composer": return .string(composer)
-        case "genre": return .string(genre)
-        case "disc": return count(disc)
-        case "number": return count(number)
-        case "year": return count(year)
-        case "duration": return .double(duration)
-        case "media-type": return .string(mediaType.word)
-        case "compilation": return .bool(isCompilation)
-        case "artwork": return .bool(hasPicture)
-        case "added": return .uint64(UInt64(clamping: added))
-        case "rating": return count(kept.rating)
-        case "play-count": return count(kept.plays)
-        case "skip-count": return count(kept.skips)
-        case "last-played": return .uint64(UInt64(clamping: kept.played))
-        case "bookmark": return .double(kept.bookmark)
-        case "album-id": return .uint64(UInt64(clamping: albumID))
-        case "available": return .bool(isAvailable)
-        default: return nil
-        }
-    }
-}
-
-extension Query {
-    /// A query from the options of a client.
-    init(_ dictionary: Value) throws(Failure) {
-        self.init()
-        let reader = try OptionReader(
-            dictionary,
-            known: ["preset", "where", "media-types", "playlist", "sort", "text", "unavailable"])
-        func word<Word: RawRepresentable<String> & CaseIterable>(_ text: String, _ key: String) throws(Failure) -> Word
-        {
-            guard let word = Word(rawValue: text) else {
-                let names = Word.allCases.map(\.rawValue).joined(separator: ", ")
-                throw Failure(.badParameter("'\(key)' has no \(quoted(text)); use \(names)"))
-            }
-            return word
-        }
-        if let text = try reader.string("preset") { preset = try word(text, "preset") }
-        for text in Set(try reader.strings("media-types") ?? []) {
-            guard let type = ItemType(word: text) else {
-                throw Failure(.badParameter("'media-types' has no \(quoted(text)); use music, podcast, audiobook"))
-            }
-            mediaTypes.append(type)
-        }
-        playlist = try reader.uint64("playlist").map { Int64(clamping: $0) }
-        mediaTypes.sort { $0.rawValue < $1.rawValue }
-        let (sort, triples) = (try reader.strings("sort") ?? [], try Self.triples(dictionary))
-        guard triples.count <= 64, sort.count <= 16 else {
-            throw Failure(.badParameter("at most 64 conditions and 16 words of 'sort'"))
-        }
-        for text in sort {
-            let isDescending = text.hasPrefix("-")
-            order.append(
-                Order(try word(isDescending ? String(text.dropFirst()) : text, "sort"), isDescending: isDescending))
-        }
-        self.text = try reader.string("text") ?? ""
-        includesUnavailable = try reader.bool("unavailable") ?? false
-        for triple in triples {
-            let property: Property = try word(triple.0, "where")
-            let comparison: Comparison = try word(triple.1, "where")
-            guard let value = property.value(triple.2), comparison == .is || property.isText && property != .uri
-            else {
-                throw Failure(
-                    .badParameter("'\(triple.0)' \(triple.1) does not take such a value; see the interface"))
-            }
-            if case .text(let text) = value, text.utf8.count > (property == .uri ? 16_384 : 1_000) {
-                throw Failure(.badParameter("the value of '\(triple.0)' is too long"))
-            }
-            predicates.append(Predicate(property, comparison, value))
-        }
-        guard text.utf8.count <= 1_000 else { throw Failure(.badParameter("'text' is longer than 1000 bytes")) }
-    }
-}
-
-extension Query {
-    /// The conditions `where`, of type a(ssv).
-    private static func triples(_ dictionary: Value) throws(Failure) -> [(String, String, Value)] {
-        guard let value = dictionary.asProperties?["where"] else { return [] }
-        guard value.signature == "a(ssv)" else { throw .invalidArgs("'where' must be an a(ssv)") }
-        return (value.arrayValue ?? []).compactMap { row in
-            guard let fields = row.structureValue, fields.count == 3, let property = fields[0].stringValue,
-                let comparison = fields[1].stringValue
-            else { return nil }
-            return (property, comparison, fields[2].unwrapped)
-        }
-    }
-}
-
-extension Query.Property {
-    fileprivate func value(_ value: Value) -> SQLValue? {
-        if isText { return value.stringValue.map { .text($0) } }
-        switch value {
-        case .bool(let flag): return .whole(flag ? 1 : 0)
-        case .uint32(let number): return .whole(Int64(number))
-        case .int32(let number): return .whole(Int64(number))
-        case .uint64(let number): return .whole(Int64(clamping: number))
-        case .int64(let number): return .whole(number)
-        case .double(let number): return .number(number)
-        case .byte, .int16, .uint16, .string, .objectPath, .signature, .fileDescriptor, .array, .structure, .dictionary,
-            .variant, .encoded:
-            return nil
-        }
     }
 }

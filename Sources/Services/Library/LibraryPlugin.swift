@@ -12,62 +12,61 @@ import Workers
 
 /// The music library of a user, on the bus as `org.sessiond1.Library`. It has no session, because it plays no sound.
 final class LibraryPlugin: Plugin {
-    let loop: EventLoop
-    private(set) var workers: Workers
-    let workerCount: Int
-    let watcher: FolderWatcher
-    let covers = ArtworkCache(in: UserFolder.cache.path.map { $0 + "/sessiond/artwork" })
-    /// The number of covers that each caller waits for.
-    private var coversAwaited: [String: Int] = [:]
-    private let players: PlayerWatch?
-    private var isPlaying = false
-    private(set) var store: Store
-    private let host: PluginHost
-    private let jobs: Jobs
-    let callers: FreeCallers
-    /// The encoding of texts in tags that do not state one.
-    let tagEncoding: Settings.TagEncoding
-    private var scan: Scan?
-    private var folders: [Store.Folder] = []
-    /// Damage that was found in the database.
-    private var findings: [String] = []
-    private var told: [String: Value] = [:]
-    /// The items that have changed since the last signal.
-    private var news: (added: [Int64], changed: [Int64], removed: [Int64]) = ([], [], [])
-    private var toldRevision: UInt64 = 0
-    private var lastTold = -10.0
-    private lazy var telling = Timer(on: loop) { [unowned self] in tell() }
-    private var isTelling = false
-
-    private var mountWatch: MountWatch?
-    /// The mounts that the workers see.
-    private var mounts: Set<MountWatch.Mount> = []
-    /// The mounts at the last scan of all folders that a change of the mounts concerned.
-    private var scannedMounts: Set<MountWatch.Mount> = []
-    private lazy var renewal = Timer(on: loop) { [unowned self] in mountsChanged() }
-    private lazy var merging = Timer(on: loop) { [unowned self] in mergeWords() }
-
     /// Seconds between two steps of the merge of the search index.
     private static let mergePause = 0.01
 
-    /// If more folders than this change at the same time, the whole library is scanned.
-    private static let changedLimit = 64
-    /// The largest number of ids in each list of a signal.
-    private static let newsLimit = 256
+    let loop: EventLoop
+    let database: LibraryDatabase
+    let workers: LibraryWorkers
+    let watcher: FolderWatcher
+    private(set) var folders = LibraryFolders()
+    private(set) lazy var news = LibraryNews(of: self, on: host.connection.objects)
+    let callers: FreeCallers
+    private lazy var covers = Covers(
+        ArtworkCache(in: UserFolder.cache.path.map { $0 + "/sessiond/artwork" })
+    ) { [unowned self] request, caller, reply in
+        _ = workers.current.run(WorkerMessage(request), for: caller, patience: 5, onEnd: reply)
+    }
+    /// The encoding of texts in tags that do not state one.
+    let tagEncoding: Settings.TagEncoding
+    private let host: PluginHost
+    private let jobs: Jobs
+    private var scan: Scan?
+    private let players: PlayerWatch?
+    private var isPlaying = false
+    private lazy var merging = Timer(on: loop) { [unowned self] in mergeWords() }
 
     init(_ host: PluginHost) throws(Failure) {
         self.host = host
         loop = host.loop
-        workerCount = max(2, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
-        workers = Self.workers(workerCount, host)
+        workers = LibraryWorkers(host)
         let settings = Self.settings(host).library
         tagEncoding = settings.tagEncoding
         watcher = FolderWatcher(on: host.loop, interval: settings.interval)
         callers = FreeCallers(on: host.connection)
-        store = try LibraryPlugin.open()
+        database = try LibraryDatabase()
         jobs = Jobs(.library, on: host.connection, host.loop)
-        toldRevision = store.revision
         players = PlayerWatch(on: host.connection, callers)
+        connectParts()
+        for finding in database.findings { complain(finding) }
+        host.connection.objects.export(self, at: PluginKind.library.objectPath, interfaces: [LibraryPlugin.interface])
+        offerMusic()
+        folders = LibraryFolders((try? database.store.folders()) ?? [])
+        if !folders.isEmpty { _ = try? startScan([], isFull: false) }
+        // What is there now is told to nobody.
+        _ = news
+    }
+
+    private func connectParts() {
+        database.onFinding = { [unowned self] in complain($0) }
+        database.onChanged = { [unowned self] in news.tellSoon() }
+        database.onDamage = { [unowned self] in loop.later { [weak self] in self?.reopen() } }
+        database.commit = { [unowned self] () throws(SQLError) in try scan?.commitForClient() }
+        workers.concerned = { [unowned self] in folders.concerned(by: $0) }
+        workers.isScanning = { [unowned self] in isScanning }
+        workers.scan = { [unowned self] in (try? startScan($0, isFull: false)) != nil }
+        watcher.isWanted = { [unowned self] in folders.folder(of: $0)?.isWatched ?? false }
+        watcher.onChanged = { [unowned self] in look(at: $0) }
         jobs.onBusyChanged = { [unowned self] _ in settleBusy() }
         players?.onBusyChanged = { [unowned self] isPlaying in
             self.isPlaying = isPlaying
@@ -75,27 +74,21 @@ final class LibraryPlugin: Plugin {
         }
         players?.find = { [unowned self] in item(of: $0) }
         players?.onNote = { [unowned self] in note($0, $1) }
-        found(store.findings)
-        host.connection.objects.export(self, at: PluginKind.library.objectPath, interfaces: [LibraryPlugin.interface])
-        watcher.isWanted = { [unowned self] in folder(of: $0)?.isWatched ?? false }
-        watcher.onChanged = { [unowned self] in look(at: $0) }
-        mounts = MountWatch.mounts
-        scannedMounts = mounts
-        mountWatch = MountWatch(on: loop) { [unowned self] in mountsChanged() }
-        offerMusic()
-        learnFolders()
-        if !folders.isEmpty { _ = try? startScan([], isFull: false) }
-        for (name, value) in LibraryPlugin.values(self) { told[name] = value }
     }
 
     func end(_ done: @escaping () -> Void) {
         scan?.stop()
-        store.close()
+        database.store.close()
         host.connection.flush()
         done()
     }
 
     func complain(_ text: String) { host.complain(text) }
+
+    /// The daemon reports errors in the settings. The library then uses the defaults.
+    private static func settings(_ host: PluginHost) -> Settings {
+        (try? SettingsFiles(isSystem: host.bus.isSystem).read()) ?? Settings()
+    }
 
     /// The plugin stays busy while it works, and while one of its items is played, so the daemon does not stop it as
     /// idle.
@@ -106,7 +99,7 @@ final class LibraryPlugin: Plugin {
     private func item(of uri: String) -> (id: Int64, duration: Double, type: ItemType)? {
         var query = Query()
         query.predicates = [Query.Predicate(.uri, .is, .text(uri))]
-        let found = try? store.items(query, offset: 0, max: 1).items.first
+        let found = try? database.store.items(query, offset: 0, max: 1).items.first
         return found.map { ($0.id, $0.duration, $0.mediaType) }
     }
 
@@ -118,8 +111,8 @@ final class LibraryPlugin: Plugin {
             case .bookmark(let seconds): .bookmark(seconds)
             }
         do throws(Failure) {
-            _ = try self.change { store throws(SQLError) in try store.set(item, [change]) }
-            changed(added: [], changed: [item], removed: [])
+            _ = try database.change { store throws(SQLError) in try store.set(item, [change]) }
+            news.add(changed: [item])
         } catch {
             host.complain(error)
         }
@@ -127,45 +120,13 @@ final class LibraryPlugin: Plugin {
 
     // MARK: The database
 
-    private static func open() throws(Failure) -> Store {
-        guard let data = UserFolder.data.path else {
-            throw .failed("neither XDG_DATA_HOME nor HOME is set: there is no place for the library")
-        }
-        do throws(SQLError) {
-            return try Store(data + "/sessiond")
-        } catch {
-            throw .failed("the library in \(data)/sessiond cannot be opened: \(error.message)")
-        }
-    }
-
     /// Adds a finding to the log and to `Status`, once.
-    func say(_ finding: String) {
-        guard !findings.contains(finding) else { return }
-        found([finding])
-        settleSoon()
-    }
-
-    private func found(_ findings: [String]) {
-        for finding in findings { complain(finding) }
-        self.findings += findings
-    }
-
-    /// The error for the client. A damaged database is renamed, and a new one is created.
-    func problem(_ error: SQLError) -> SessionError {
-        if error.isFull { return SessionError(.diskFull, "the disk of the library is full: \(store.folder)") }
-        if error.isReadOnly {
-            return SessionError(
-                .resourceNotAvailable, "the library in \(store.folder) cannot be written to: \(error.message)")
-        }
-        if error.isDamage { loop.later { [weak self] in self?.reopen() } }
-        return SessionError(.resourceNotAvailable, "the database of the library: \(error.message)")
-    }
+    func say(_ finding: String) { if database.say(finding) { news.tellSoon() } }
 
     private func reopen() {
         scan?.job.cancel()
         do throws(Failure) {
-            store = try LibraryPlugin.open()
-            found(store.findings)
+            try database.reopen()
             learnFolders()
             _ = try? startScan([], isFull: false)
         } catch {
@@ -173,76 +134,20 @@ final class LibraryPlugin: Plugin {
         }
     }
 
-    /// Reads or changes the database for a client.
-    func use<Result>(_ body: (Store) throws(SQLError) -> Result) throws(Failure) -> Result {
-        do throws(SQLError) {
-            return try body(store)
-        } catch {
-            if error.isTooLong {
-                throw .limitsExceeded(
-                    "this took longer than \(Int(Self.readTime)) s; ask for fewer items, or with fewer conditions or words"
-                )
-            }
-            throw Failure(problem(error))
-        }
-    }
-
-    /// The processor time that a call may use for reading, in seconds. Other calls wait meanwhile.
-    private static let readTime = 2.0
-
-    /// Reads for a client. The client gets `LimitsExceeded` if the read takes too long.
-    func read<Result>(_ body: (Store) throws(SQLError) -> Result) throws(Failure) -> Result {
-        try use { store throws(SQLError) in
-            // If a read inside a transaction is ended, SQLite also ends the transaction.
-            try scan?.commitForClient()
-            return try store.within(Self.readTime) { () throws(SQLError) in try body(store) }
-        }
-    }
-
-    /// Changes the database for a client. The change is on the disk when this returns.
-    func change<Result>(_ body: (Store) throws(SQLError) -> Result) throws(Failure) -> Result {
-        let result = try use { store throws(SQLError) in
-            try scan?.commitForClient()
-            return try body(store)
-        }
-        settleSoon()
-        return result
-    }
-
     // MARK: Folders
 
     private func learnFolders() {
-        folders = (try? store.folders()) ?? []
-        settleSoon()
-    }
-
-    var folderTexts: [String] { folders.map { String(decoding: $0.path, as: UTF8.self) } }
-
-    func isRoot(_ path: [UInt8]) -> Bool { folders.contains { $0.path == path } }
-
-    /// The innermost folder of the library that contains a path.
-    func folder(of path: [UInt8]) -> Store.Folder? {
-        folders.filter { path.starts(with: $0.path) && (path.count == $0.path.count || path[$0.path.count] == 0x2F) }
-            .max { $0.path.count < $1.path.count }
+        folders = LibraryFolders((try? database.store.folders()) ?? [])
+        news.tellSoon()
     }
 
     /// Adds the user's music folder when the library is created. If the user removes it, it is not added again.
     private func offerMusic() {
-        guard store.keptMeta("music-offered") == nil else { return }
-        guard let home = absolutePath("HOME") else { return }
-        var music = home + "/Music"
-        if let config = UserFolder.config.path, let bytes = readFile(config + "/user-dirs.dirs", limit: 65_536) {
-            for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n")
-            where line.hasPrefix("XDG_MUSIC_DIR=\"") && line.hasSuffix("\"") {
-                let text = line.dropFirst(15).dropLast()
-                music = text.hasPrefix("$HOME/") ? home + text.dropFirst(5) : text == "$HOME/" ? home : String(text)
-            }
-        }
-        while music.hasSuffix("/"), music.count > 1 { music.removeLast() }
-        var status = stat()
-        // The home folder is not added: `XDG_MUSIC_DIR` is the home folder if there is no music folder.
-        guard music != home, music.hasPrefix("/"), music != "/", stat(music, &status) == 0,
-            status.st_mode & S_IFMT == S_IFDIR
+        let store = database.store
+        guard store.keptMeta("music-offered") == nil, let home = absolutePath("HOME") else { return }
+        let settings = UserFolder.config.path.flatMap { readFile($0 + "/user-dirs.dirs", limit: 65_536) } ?? []
+        guard let music = LibraryFolders.music(home: home, settings: String(decoding: settings, as: UTF8.self)),
+            Self.folder(Array(music.utf8)) != nil
         else { return }
         do throws(SQLError) {
             try store.setKeptMeta("music-offered", 1)
@@ -265,11 +170,11 @@ final class LibraryPlugin: Plugin {
             throw Failure(SessionError(.notFound, "\(quoted(String(decoding: named, as: UTF8.self))) is not a folder"))
         }
         // The same folder under another name, such as a link to it, is not added again.
-        let known = folders.first { known in
-            Self.folder(known.path).map { ($0.st_dev, $0.st_ino) == (status.st_dev, status.st_ino) } ?? false
+        let known = folders.paths.first { known in
+            Self.folder(known).map { ($0.st_dev, $0.st_ino) == (status.st_dev, status.st_ino) } ?? false
         }
-        let path = known?.path ?? named
-        try change { store throws(SQLError) in
+        let path = known ?? named
+        try database.change { store throws(SQLError) in
             try store.setKeptMeta("music-offered", 1)
             try store.add(folder: path, type, isWatched: isWatched)
         }
@@ -280,33 +185,32 @@ final class LibraryPlugin: Plugin {
     func remove(folder path: [UInt8]) throws(Failure) {
         let missing = Failure(
             SessionError(.notFound, "\(quoted(String(decoding: path, as: UTF8.self))) is not a folder of the library"))
-        guard isRoot(path) else { throw missing }
+        guard folders.isRoot(path) else { throw missing }
         // A running scan must not continue in the removed folder.
         scan?.job.cancel()
-        guard let removed = try change({ store throws(SQLError) in try store.remove(folder: path) }) else {
+        guard let removed = try database.change({ store throws(SQLError) in try store.remove(folder: path) }) else {
             throw missing
         }
         watcher.forget(below: path)
         learnFolders()
-        changed(added: [], changed: [], removed: removed)
+        news.add(removed: removed)
         if !folders.isEmpty { _ = try startScan([], isFull: false) }
     }
 
     // MARK: Scans
 
     var isScanning: Bool { scan != nil }
-    var wholeFolders: [Scan.Target] { folders.map { Scan.Target(path: $0.path, isDeep: true) } }
 
     /// - Parameter paths: empty: all folders of the library.
     /// - Returns: the path of the job.
     func startScan(_ paths: [[UInt8]], isFull: Bool) throws(Failure) -> String {
-        for path in paths where folder(of: path) == nil {
+        for path in paths where folders.folder(of: path) == nil {
             throw Failure(
                 SessionError(
                     .notFound, "\(quoted(String(decoding: path, as: UTF8.self))) is in no folder of the library; add it"
                 ))
         }
-        let targets = paths.isEmpty ? wholeFolders : paths.map { Scan.Target(path: $0, isDeep: true) }
+        let targets = paths.isEmpty ? folders.whole : paths.map { Scan.Target(path: $0, isDeep: true) }
         return try scan(targets, isFull: isFull)
     }
 
@@ -315,13 +219,12 @@ final class LibraryPlugin: Plugin {
             scan.join(targets, isFull: isFull)
             return scan.job.path
         }
-        // The change of the mounts may not have been reported yet.
-        if !workers.isBusy, MountWatch.mounts != mounts { renewWorkers() }
+        workers.renewIfMountsChanged()
         do throws(SessionError) {
             let job = try jobs.add("scan", name: "Music library", for: "", isDetached: true, JobStatus(.files))
-            let scan = Scan(targets, isFull: isFull, as: job, workers, in: self)
+            let scan = Scan(targets, isFull: isFull, as: job, workers.current, in: self)
             self.scan = scan
-            settleSoon()
+            news.tellSoon()
             scan.begin()
             return job.path
         } catch {
@@ -329,53 +232,15 @@ final class LibraryPlugin: Plugin {
         }
     }
 
-    /// The daemon reports errors in the settings. The library then uses the defaults.
-    private static func settings(_ host: PluginHost) -> Settings {
-        (try? SettingsFiles(isSystem: host.bus.isSystem).read()) ?? Settings()
-    }
-
-    private static func workers(_ count: Int, _ host: PluginHost) -> Workers {
-        Workers(
-            "/proc/self/exe", ["--worker"], WorkerPool.Limits(workers: count), LibraryWorker.answers, on: host.loop
-        ) { [unowned host] in host.complain($0) }
-    }
-
-    /// A worker keeps the mounts that existed when it was started. So it would still see a file system that was
-    /// unmounted since, and keep it busy.
-    private func mountsChanged() {
-        let now = MountWatch.mounts
-        // A scan that began in between renewed the workers, and may have scanned other folders.
-        let changed = now.symmetricDifference(mounts).union(now.symmetricDifference(scannedMounts))
-        let concerned = folders.map(\.path).filter { path in changed.contains { $0.concerns(path) } }
-        guard !concerned.isEmpty else {
-            (mounts, scannedMounts) = (now, now)
-            return
-        }
-        // The workers first finish their tasks.
-        guard scan == nil, !workers.isBusy else { return renewal.arm(after: 0.5) }
-        renewWorkers()
-        if (try? startScan(concerned, isFull: false)) != nil { scannedMounts = now }
-    }
-
-    private func renewWorkers() {
-        mounts = MountWatch.mounts
-        workers = Self.workers(workerCount, host)
-    }
-
     /// Scans folders that have changed.
     private func look(at paths: [[UInt8]]) {
-        let inside = paths.filter { folder(of: $0) != nil }
-        guard !inside.isEmpty else { return }
-        let targets =
-            inside.count > Self.changedLimit
-            ? wholeFolders
-            : inside.map { Scan.Target(path: $0, isDeep: false) }
-        _ = try? scan(targets, isFull: false)
+        let targets = folders.targets(changed: paths)
+        if !targets.isEmpty { _ = try? scan(targets, isFull: false) }
     }
 
     func ended(_ ended: Scan) {
         if scan === ended { scan = nil }
-        settleSoon()
+        news.tellSoon()
         merging.arm(after: 0)
     }
 
@@ -383,111 +248,28 @@ final class LibraryPlugin: Plugin {
     private func mergeWords() {
         guard scan == nil else { return }
         do throws(SQLError) {
-            if try store.mergeWords() { merging.arm(after: Self.mergePause) }
+            if try database.store.mergeWords() { merging.arm(after: Self.mergePause) }
         } catch {
-            say("the index for the search could not be merged: \(problem(error).message)")
+            say("the index for the search could not be merged: \(database.problem(error).message)")
         }
     }
 
-    // MARK: Signals
-
-    func changed(added: [Int64], changed: [Int64], removed: [Int64]) {
-        news.added += added
-        news.changed += changed
-        news.removed += removed
-        settleSoon()
-    }
-
-    /// Signals are sent at most once a second.
-    func settleSoon() {
-        guard !isTelling else { return }
-        isTelling = true
-        telling.arm(after: max(0, lastTold + 1 - MonotonicClock.seconds))
-    }
-
-    private func tell() {
-        isTelling = false
-        lastTold = MonotonicClock.seconds
-        let (path, interface) = (PluginKind.library.objectPath, PluginKind.library.interface)
-        if store.revision != toldRevision {
-            toldRevision = store.revision
-            let lists = [news.added, news.changed, news.removed]
-            if lists.contains(where: { !$0.isEmpty }), lists.allSatisfy({ $0.count <= Self.newsLimit }) {
-                host.connection.objects.emit(
-                    path: path, interface: interface, member: "ItemsChanged",
-                    lists.map { .array(of: "t", $0.map { .uint64(UInt64($0)) }) })
-            }
-            host.connection.objects.emit(
-                path: path, interface: interface, member: "Changed", [.uint64(store.revision)])
-        }
-        news = ([], [], [])
-        var changes: [(String, Value)] = []
-        for (name, value) in LibraryPlugin.values(self) where told[name] != value {
-            told[name] = value
-            changes.append((name, value))
-        }
-        if !changes.isEmpty { host.connection.objects.propertiesChanged(path: path, interface: interface, changes) }
-    }
+    // MARK: For clients
 
     var status: Value {
         .properties([
             ("watched", .uint32(UInt32(clamping: watcher.watchedCount))),
             ("polled", .uint32(UInt32(clamping: watcher.polledCount))),
-            ("failed", .uint32(UInt32(clamping: (try? store.failureCount()) ?? 0))),
-            ("message", .string(findings.joined(separator: "; "))),
+            ("failed", .uint32(UInt32(clamping: (try? database.store.failureCount()) ?? 0))),
+            ("message", .string(database.findings.joined(separator: "; "))),
         ])
     }
 
-    // MARK: Covers
-
-    /// The number of covers that one caller may wait for.
-    private static let coverLimit = 256
-
-    /// - Parameter caller: callers take turns.
-    func artwork(
-        _ id: Int64, size: Int, for caller: String, _ reply: @escaping (Result<String, Failure>) -> Void
-    ) throws(Failure) {
-        let size = ArtworkCache.step(size)
-        guard let path = try use({ store throws(SQLError) in try store.path(of: id) }),
-            try use({ store throws(SQLError) in try store.item(id) }) != nil
+    /// Answers with the URI of the cover of an item; empty: it has none.
+    func artwork(_ id: Int64, size: Int, for caller: String, _ reply: @escaping Covers.Reply) throws(Failure) {
+        guard let path = try database.use({ store throws(SQLError) in try store.path(of: id) }),
+            try database.use({ store throws(SQLError) in try store.item(id) }) != nil
         else { throw Failure(SessionError(.notFound, "there is no item \(id)")) }
-        let key = covers.key(of: path, size)
-        if let known = covers.known(key) { return reply(.success(known.isEmpty ? "" : FileURI.uri(known))) }
-        func unreadable() -> Result<String, Failure> {
-            .failure(Failure(SessionError(.decodeFailed, "the cover of item \(id) cannot be read")))
-        }
-        switch covers.miss(path) {
-        case .none?: return reply(.success(""))
-        case .failed?: return reply(unreadable())
-        case nil: break
-        }
-        guard coversAwaited[caller, default: 0] < Self.coverLimit else {
-            throw .limitsExceeded("you wait for \(Self.coverLimit) covers; ask for others when some have come")
-        }
-        coversAwaited[caller, default: 0] += 1
-        _ = workers.run(
-            WorkerMessage(LibraryRequest.Art(path: path, size: size)), for: caller, patience: 5
-        ) { [weak self] result in
-            guard let self else { return }
-            coversAwaited[caller, default: 0] -= 1
-            if coversAwaited[caller] == 0 { coversAwaited[caller] = nil }
-            switch result {
-            case .success(let message):
-                guard let data = message.bytes("data"), let ending = message.text("ending") else {
-                    covers.remember(.none, of: path)
-                    return reply(.success(""))
-                }
-                let isOriginal = message.flag("original") ?? false
-                let file = covers.keep(data, key, ending, original: isOriginal ? covers.key(of: path, 0) : nil)
-                reply(
-                    file.map { .success(FileURI.uri($0)) }
-                        ?? .failure(
-                            Failure(SessionError(.diskFull, "the cover cannot be written to \(covers.folder ?? "")"))))
-            case .failure(let failure):
-                // If no worker can be started, the next request tries again.
-                if failure != .notStarted { covers.remember(.failed, of: path) }
-                reply(unreadable())
-            }
-        }
+        try covers.cover(of: path, item: id, size: size, for: caller, reply)
     }
 }

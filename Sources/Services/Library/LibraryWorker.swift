@@ -186,7 +186,7 @@ extension SoundSample {
 
 extension Track {
     /// The message from the worker to the plugin. Empty fields are left out.
-    fileprivate var message: WorkerMessage {
+    var message: WorkerMessage {
         var fields: [String: WorkerMessage.Field] = [:]
         for (key, text) in [
             ("title", title), ("title-sort", titleSort), ("album", album), ("album-sort", albumSort),

@@ -10,7 +10,7 @@ final class MountWatch {
         let device: [UInt8]
 
         /// Whether the mount point is that folder, in it, or above it.
-        func concerns(_ folder: [UInt8]) -> Bool { point.isIn(folder) || folder.isIn(point) }
+        func concerns(_ folder: [UInt8]) -> Bool { point.isPath(in: folder) || folder.isPath(in: point) }
     }
 
     private static let path = "/proc/self/mountinfo"
@@ -63,12 +63,5 @@ final class MountWatch {
             rest = rest.dropFirst(3)
         }
         return bytes
-    }
-}
-
-extension [UInt8] {
-    /// Whether the path is that folder or in it.
-    fileprivate func isIn(_ folder: [UInt8]) -> Bool {
-        folder == [UInt8(ascii: "/")] || starts(with: folder) && (count == folder.count || self[folder.count] == 0x2F)
     }
 }

@@ -30,8 +30,23 @@ final class Scan {
     /// The same targets as a set, for searching.
     private var waiting: Set<Target> = []
     private var isFull: Bool
-    /// The folder that is being listed.
-    private var walk: (task: UInt64, target: Target)?
+    /// What a scan does.
+    private enum Phase {
+        /// A worker lists a folder; nil: the next one is about to be listed. Can transition to `reading` when no folder is
+        /// left, and to `over`.
+        case listing(Walk?)
+        /// Workers read files. Can transition to `listing` when folders are added, and to `over`.
+        case reading
+        /// It is complete, failed or cancelled.
+        case over
+    }
+
+    private struct Walk {
+        let task: UInt64
+        let target: Target
+    }
+
+    private var phase = Phase.listing(nil)
     /// A file that a worker reads. Its answer has the number of the request, which a file that is found to be another
     /// item does not keep.
     private struct Reading {
@@ -44,11 +59,10 @@ final class Scan {
     private var reading: [UInt64: [Reading]] = [:]
     private var hasFormerFingerprints = false
     private var lastPending: Int64 = 0
-    private var isWalking = true
     private var done: UInt64 = 0
     private var total: UInt64 = 0
+    /// The changes since the last commit.
     private var rows = 0
-    private var isOver = false
     private var added: [Int64] = []
     private var changed: [Int64] = []
     private var removed: [Int64] = []
@@ -56,7 +70,16 @@ final class Scan {
         attempt { () throws(SQLError) in try commit() }
     }
 
-    private var store: Store { plugin.store }
+    private var store: Store { plugin.database.store }
+
+    private var isOver: Bool {
+        if case .over = phase { true } else { false }
+    }
+
+    /// The folder that is being listed.
+    private var walk: Walk? {
+        if case .listing(let walk) = phase { walk } else { nil }
+    }
 
     init(_ targets: [Target], isFull: Bool, as job: Job, _ workers: Workers, in plugin: LibraryPlugin) {
         (self.isFull, self.job, self.workers, self.plugin) = (isFull, job, workers, plugin)
@@ -73,10 +96,9 @@ final class Scan {
     func join(_ more: [Target], isFull: Bool) {
         self.isFull = self.isFull || isFull
         add(more)
-        if !isWalking {
-            isWalking = true
-            nextFolder()
-        }
+        guard case .reading = phase else { return }
+        phase = .listing(nil)
+        nextFolder()
     }
 
     /// If more targets than this wait, whole folders of the library are scanned instead.
@@ -85,23 +107,23 @@ final class Scan {
     private func add(_ more: [Target]) {
         for target in more where waiting.insert(target).inserted { targets.append(target) }
         guard targets.count > Self.targetLimit else { return }
-        targets = plugin.wholeFolders
+        targets = plugin.folders.whole
         waiting = Set(targets)
     }
 
     private func addWhole(_ path: [UInt8]) {
-        if let folder = plugin.folder(of: path) { add([Target(path: folder.path, isDeep: true)]) }
+        if let folder = plugin.folders.folder(of: path) { add([Target(path: folder.path, isDeep: true)]) }
     }
 
     /// Cancels the running tasks. Committed changes stay.
     func stop() {
         guard !isOver else { return }
-        isOver = true
         if let walk { workers.cancel(walk.task) }
+        phase = .over
         for task in reading.keys { workers.cancel(task) }
         committing.disarm()
         if store.isInBatch, (try? store.commitBatch()) != nil {
-            plugin.changed(added: added, changed: changed, removed: removed)
+            plugin.news.add(added: added, changed: changed, removed: removed)
         }
         plugin.ended(self)
     }
@@ -118,7 +140,7 @@ final class Scan {
     private func fail(_ error: SQLError) {
         store.cancelBatch()
         stop()
-        job.fail(plugin.problem(error))
+        job.fail(plugin.database.problem(error))
     }
 
     // MARK: Transactions
@@ -141,7 +163,7 @@ final class Scan {
         committing.disarm()
         rows = 0
         try store.commitBatch()
-        plugin.changed(added: added, changed: changed, removed: removed)
+        plugin.news.add(added: added, changed: changed, removed: removed)
         (added, changed, removed) = ([], [], [])
     }
 
@@ -159,25 +181,25 @@ final class Scan {
     // MARK: Folders
 
     private func nextFolder() {
-        guard !isOver, walk == nil else { return }
+        guard case .listing(.none) = phase else { return }
         guard !targets.isEmpty else { return foundAll() }
         let target = targets.removeFirst()
         waiting.remove(target)
-        guard let folder = plugin.folder(of: target.path) else { return nextFolder() }
+        guard let folder = plugin.folders.folder(of: target.path) else { return nextFolder() }
         let request = WorkerMessage(
             LibraryRequest.Walk(path: target.path, root: folder.path, isDeep: target.isDeep))
         let task = workers.run(
             request, patience: Self.folderTime, isLong: true,
             onAnswer: { [weak self] in self?.heard($0) },
             onEnd: { [weak self] result in
-                guard let self else { return }
-                walk = nil
+                guard let self, !isOver else { return }
+                phase = .listing(nil)
                 if case .failure(let failure) = result {
                     plugin.complain("a folder cannot be listed: \(Self.reason(failure)); its items stay as they are")
                 }
                 nextFolder()
             })
-        walk = (task, target)
+        phase = .listing(Walk(task: task, target: target))
     }
 
     private func heard(_ message: WorkerMessage) {
@@ -193,13 +215,24 @@ final class Scan {
         }
     }
 
-    /// A folder that was to be listed does not exist. It is removed only if the folder that contains it is there: if the
-    /// disk with both is lost, both become unavailable.
+    /// A folder that was to be listed does not exist.
     private func missing(_ path: [UInt8]) throws(SQLError) {
-        guard let known = try store.directory(path), known.isAvailable else { return }
-        guard let parent = parent(of: path), try store.directory(parent) != nil else { return try gone(path) }
-        try store.forgetListing(parent)
-        add([Target(path: parent, isDeep: false)])
+        let parent = plugin.folders.parent(of: path)
+        let missing = try FolderPlan.missing(
+            store.directory(path).map(FolderPlan.Known.init), isRoot: plugin.folders.isRoot(path)
+        ) { () throws(SQLError) in
+            guard let parent else { return false }
+            return try store.directory(parent) != nil
+        }
+        switch missing {
+        case .nothing: break
+        case .parentDecides:
+            guard let parent else { return }
+            try store.forgetListing(parent)
+            add([Target(path: parent, isDeep: false)])
+        case .unavailable: try store.setUnavailable(below: path)
+        case .removed: try store.goes(path)
+        }
     }
 
     /// A folder cannot be examined: its disk is lost or fails, or the user may not see it.
@@ -208,21 +241,14 @@ final class Scan {
         plugin.complain("\(quoted(Self.text(path))) is not available: \(reason)")
         try store.setUnavailable(below: path)
         // The next listing of the folder that contains it looks for it again.
-        if let parent = parent(of: path) { try store.forgetListing(parent) }
+        if let parent = plugin.folders.parent(of: path) { try store.forgetListing(parent) }
     }
 
-    /// The folder that contains a folder, in the same folder of the library.
-    private func parent(of path: [UInt8]) -> [UInt8]? {
-        guard !plugin.isRoot(path), let slash = path.lastIndex(of: UInt8(ascii: "/")) else { return nil }
-        return Array(path[..<slash])
-    }
-
+    /// A folder does not exist any more.
     private func gone(_ path: [UInt8]) throws(SQLError) {
-        let known = try store.directory(path)
-        switch ScanPlan.presence(
-            wasMount: known?.isMount ?? false, isThere: false, isMount: false, isRoot: plugin.isRoot(path))
-        {
-        case .present: break
+        let known = try store.directory(path).map(FolderPlan.Known.init)
+        switch FolderPlan.gone(known, isRoot: plugin.folders.isRoot(path)) {
+        case .nothing, .parentDecides: break
         case .unavailable: try store.setUnavailable(below: path)
         case .removed: try store.goes(path)
         }
@@ -238,27 +264,24 @@ final class Scan {
         else { return }
         // Links may be entered only in a walk of the whole folder of the library.
         if let walk, walk.target.isDeep, !links.isEmpty { addWhole(path) }
+        let listing = FolderPlan.Listing(isMount: isMount, digest: digest, isRoot: plugin.folders.isRoot(path))
         write(0) { () throws(SQLError) in
-            let known = try store.directory(path)
-            let presence = ScanPlan.presence(
-                wasMount: known?.isMount ?? false, isThere: true, isMount: isMount, isRoot: plugin.isRoot(path))
-            guard presence == .present else {
+            let parentPath = plugin.folders.parent(of: path)
+            var parent: Store.Directory?
+            let known = try store.directory(path).map(FolderPlan.Known.init)
+            let decision = try FolderPlan.listed(listing, known: known, isFull: isFull) { () throws(SQLError) in
+                if let parentPath { parent = try store.directory(parentPath) }
+                return parent?.isAvailable
+            }
+            switch decision {
+            case .unavailable:
                 rows += 1
                 return try store.setUnavailable(below: path)
-            }
-            // A folder that was added to the library or removed from it has another parent now.
-            if let known, known.digest == digest, known.isAvailable, known.isMount == isMount, !isFull,
-                (known.parent == 0) == plugin.isRoot(path)
-            {
-                watch(path, message)
+            case .unchanged: return watch(path, message)
+            case .parentDecides:
+                if walk?.target.path == path, let parentPath { add([Target(path: parentPath, isDeep: false)]) }
                 return
-            }
-            var parent: Store.Directory?
-            if let path = self.parent(of: path) { parent = try store.directory(path) }
-            // A folder at the place of a disk that is not mounted is not a folder of this disk.
-            if let parent, !parent.isAvailable {
-                if walk?.target.path == path { add([Target(path: parent.path, isDeep: false)]) }
-                return
+            case .compared: break
             }
             let id = try store.saw(
                 path, parent: parent?.id ?? 0, isMount: isMount, isWatchable: message.flag("watchable") ?? true,
@@ -293,28 +316,26 @@ final class Scan {
     private func compare(
         _ folders: [[UInt8]], _ links: [[UInt8]], _ unknown: Set<[UInt8]>, _ id: Int64, _ path: [UInt8]
     ) throws(SQLError) {
-        let there = Set(folders.map { path + [UInt8(ascii: "/")] + $0 })
-        let linked = Set(links.map { path + [UInt8(ascii: "/")] + $0 })
-        let known = try store.children(of: id)
-        for child in known where !there.contains(child.path) && !plugin.isRoot(child.path) {
-            rows += 1
-            if unknown.contains(Array(child.path.dropFirst(path.count + 1))) {
-                try lost(child.path, "it cannot be examined")
-            } else {
-                try gone(child.path)
-            }
+        func paths(_ names: some Sequence<[UInt8]>) -> Set<[UInt8]> {
+            Set(names.map { path + [UInt8(ascii: "/")] + $0 })
         }
-        guard walk?.target.isDeep == false else { return }
-        // Folders that are available again are listed like new ones.
-        let new = there.subtracting(known.filter(\.isAvailable).map(\.path))
-        add(new.subtracting(linked).map { Target(path: $0, isDeep: true) })
-        if !linked.isDisjoint(with: new) { addWhole(path) }
+        let known = try store.children(of: id).map {
+            FolderPlan.Child($0.path, isAvailable: $0.isAvailable, isRoot: plugin.folders.isRoot($0.path))
+        }
+        let children = FolderPlan.children(
+            there: paths(folders), links: paths(links), unknown: paths(unknown), known: known,
+            isWalkDeep: walk?.target.isDeep != false)
+        rows += children.gone.count + children.lost.count
+        for child in children.lost { try lost(child, "it cannot be examined") }
+        for child in children.gone { try gone(child) }
+        add(children.listed.map { Target(path: $0, isDeep: true) })
+        if children.needsWholeWalk { addWhole(path) }
     }
 
     // MARK: Files
 
     private func foundAll() {
-        isWalking = false
+        phase = .reading
         attempt { () throws(SQLError) in
             if !store.isInBatch { try store.beginBatch() }
             removed += try store.findMoved().removed
@@ -329,9 +350,9 @@ final class Scan {
     }
 
     private func readMore() {
-        guard !isOver, !isWalking else { return }
+        guard case .reading = phase else { return }
         attempt { () throws(SQLError) in
-            while reading.count < plugin.workerCount + 1 {
+            while reading.count < plugin.workers.count + 1 {
                 let busy = Set(reading.values.flatMap { $0.map(\.id) })
                 let files = try store.pending(after: lastPending, max: Self.files).filter { !busy.contains($0.id) }
                 guard let last = files.last else { break }
@@ -344,7 +365,7 @@ final class Scan {
 
     private func give(_ files: [Reading]) {
         let list = files.map { file in
-            let folder = plugin.folder(of: file.path)
+            let folder = plugin.folders.folder(of: file.path)
             return LibraryRequest.File(
                 id: Int(file.request), path: file.path, base: folder?.path.count ?? 0, type: folder?.mediaType?.word,
                 wantsFormer: hasFormerFingerprints)
@@ -439,8 +460,16 @@ final class Scan {
         removed += try store.finish()
         try store.setMeta("scanned", Int64(time(nil)))
         try commit()
-        isOver = true
+        phase = .over
         plugin.ended(self)
         job.finish()
+    }
+}
+
+extension FolderPlan.Known {
+    fileprivate init(_ directory: Store.Directory) {
+        self.init(
+            isAvailable: directory.isAvailable, isMount: directory.isMount, digest: directory.digest,
+            isRoot: directory.parent == 0)
     }
 }

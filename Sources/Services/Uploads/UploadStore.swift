@@ -1,12 +1,12 @@
 import Glibc
+import PluginAPI
 import PluginKit
 import Processes
 import Uploading
 
 /// The records of uploads, one file each: `$XDG_STATE_HOME/sessiond/uploads/<number>`, which only the user may read.
 ///
-/// A record is written to a new file, which then replaces the old one by `rename`: the file is always complete, either
-/// new or old.
+/// A record is replaced as a whole (``WholeFile``): the file is always complete, either new or old.
 final class UploadStore {
     /// The largest record in bytes; larger than any record whose texts are within their limits.
     private static let limit = 512 << 10
@@ -109,34 +109,10 @@ final class UploadStore {
 
     private func write(_ text: String, to name: String, mustSurvive: Bool) {
         let path = "\(folder)/\(name)"
-        let draft = "\(folder)/.\(name).new"
-        unlink(draft)
-        let file = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        var isWritten = false
-        if file >= 0 {
-            var text = text
-            isWritten = text.withUTF8 { bytes in
-                var done = 0
-                while done < bytes.count {
-                    let count = Glibc.write(file, bytes.baseAddress! + done, bytes.count - done)
-                    guard count > 0 else { return false }
-                    done += count
-                }
-                return true
-            }
-            if mustSurvive { isWritten = fsync(file) == 0 && isWritten }
-            isWritten = close(file) == 0 && isWritten && rename(draft, path) == 0
-        }
-        guard isWritten else {
-            complain("\(path): \(String(cString: strerror(errno))): this upload may not be continued after a restart")
-            unlink(draft)
-            return
-        }
-        guard mustSurvive else { return }
-        let place = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        if place >= 0 {
-            fsync(place)
-            close(place)
+        do throws(SessionError) {
+            try WholeFile.write(Array(text.utf8), to: path, mustSurvive: mustSurvive)
+        } catch {
+            complain("\(error.message): this upload may not be continued after a restart")
         }
     }
 }

@@ -8,14 +8,11 @@ import Uploading
 // Implements `org.sessiond1.Uploads`.
 
 extension UploadsPlugin {
-    /// The properties with their current values.
-    static func values(_ uploads: UploadsPlugin) -> [(String, Value)] {
-        [
-            ("Sending", .uint32(UInt32(clamping: uploads.sendingCount))),
-            ("Waiting", .uint32(UInt32(clamping: uploads.waitingCount))),
-            ("WaitsForNetwork", .bool(uploads.waitsForNetwork)),
-        ]
-    }
+    static let properties: [Announcement<UploadsPlugin>.Property] = [
+        .init("Sending", "u") { .uint32(UInt32(clamping: $0.sendingCount)) },
+        .init("Waiting", "u") { .uint32(UInt32(clamping: $0.waitingCount)) },
+        .init("WaitsForNetwork", "b") { .bool($0.waitsForNetwork) },
+    ]
 
     private func describe(_ task: UploadTask) -> Value {
         let status = task.job.status
@@ -93,10 +90,7 @@ extension UploadsPlugin {
                 }
             },
         ],
-        properties: [
-            .init("Sending", "u", get: { values($0)[0].1 }), .init("Waiting", "u", get: { values($0)[1].1 }),
-            .init("WaitsForNetwork", "b", get: { values($0)[2].1 }),
-        ])
+        properties: properties.map(\.exported))
 }
 
 extension UploadRecord.Options {

@@ -32,7 +32,7 @@ public final class UploadsPlugin: Plugin {
     /// The state of the machine at the last decision about the network.
     private var settledFor: (isMetered: Bool, isFallingAsleep: Bool)?
     private var isSettling = false
-    private var told: [String: Value] = [:]
+    private var announcement: Announcement<UploadsPlugin>?
     private var isEnding = false
     /// Timers of requests that remove an upload from a server, the oldest first. All of them wait equally long.
     private var retries: [Timer] = []
@@ -54,6 +54,9 @@ public final class UploadsPlugin: Plugin {
             settleSoon()
         }
         machine.onNetworkChanged = { [unowned self] in for task in tasks.values { task.take(.networkChanged) } }
+        announcement = Announcement(
+            self, path: PluginKind.uploads.objectPath, interface: PluginKind.uploads.interface, Self.properties,
+            on: host.connection.objects)
         for record in store?.records() ?? [] { resume(record) }
     }
 
@@ -192,7 +195,7 @@ public final class UploadsPlugin: Plugin {
         guard !isEnding else { return }
         if !isSettled { decide() }
         inhibitor.isHeld = sendingCount > 0 && !machine.isFallingAsleep
-        tell()
+        announcement?.update(self)
     }
 
     /// Whether a new decision could change nothing: running uploads continue, and all slots are used. So thousands of
@@ -224,18 +227,6 @@ public final class UploadsPlugin: Plugin {
         machine.isMetered && tasks.values.contains { $0.machine.wantsNetwork && !$0.record.options.sendsOnMetered }
     }
     var waitingCount: Int { tasks.count - sendingCount }
-
-    private func tell() {
-        var changes: [(String, Value)] = []
-        for (name, value) in UploadsPlugin.values(self) where told[name] != value {
-            told[name] = value
-            changes.append((name, value))
-        }
-        if !changes.isEmpty {
-            host.connection.objects.propertiesChanged(
-                path: PluginKind.uploads.objectPath, interface: PluginKind.uploads.interface, changes)
-        }
-    }
 
     // MARK: Removing uploads from servers
 
