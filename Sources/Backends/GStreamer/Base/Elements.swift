@@ -21,6 +21,12 @@ package enum Elements {
         bin.withMemoryRebound(to: GstBin.self, capacity: 1) { _ = gst_bin_remove($0, child) }
     }
 
+    /// The length of what it plays, in nanoseconds; nil if unknown.
+    package static func duration(of element: Element) -> Int? {
+        var value: gint64 = 0
+        return gst_element_query_duration(element, GST_FORMAT_TIME, &value) != 0 && value > 0 ? Int(value) : nil
+    }
+
     /// A new bin from a description for gst-launch, with a floating reference; or the reason why it cannot be built, mostly
     /// because an element is not installed.
     /// - Parameter hasPads: whether unlinked pads become pads of the bin.

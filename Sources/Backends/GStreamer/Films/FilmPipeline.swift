@@ -174,9 +174,8 @@ final class FilmPipeline {
     /// In nanoseconds; nil if unknown.
     var duration: GstClockTime? {
         if let stated { return stated }
-        var value: gint64 = 0
-        return gst_element_query_duration(element, GST_FORMAT_TIME, &value) != 0 && value > Int64(added)
-            ? GstClockTime(value) - added : nil
+        guard let length = Elements.duration(of: element), length > Int(added) else { return nil }
+        return GstClockTime(length) - added
     }
 }
 

@@ -110,10 +110,7 @@ final class Pipeline {
     }
 
     /// In nanoseconds; nil if unknown.
-    var duration: Int? {
-        var value = 0
-        return gst_element_query_duration(element, GST_FORMAT_TIME, &value) != 0 && value > 0 ? value : nil
-    }
+    var duration: Int? { Elements.duration(of: element) }
 
     /// The error on the bus after a failed change of state; earlier messages are dropped.
     func popError(item: String) -> String? {

@@ -1,4 +1,5 @@
 import CGStreamer
+import GStreamerBase
 import Glibc
 
 /// The files of GStreamer's plugins for the elements that are named in this module.
@@ -33,27 +34,10 @@ enum PluginFiles {
     }
 
     private static func load(_ plugin: String) -> Bool {
-        let files = folders.lazy.map { folder -> String in "\(folder)/libgst\(plugin).so" }
+        let files = PluginRegistry.folders.lazy.map { folder -> String in "\(folder)/libgst\(plugin).so" }
         guard let file = files.first(where: { access($0, R_OK) == 0 }), let loaded = gst_plugin_load_file(file, nil)
         else { return false }
         gst_object_unref(UnsafeMutableRawPointer(loaded))
         return true
-    }
-
-    /// The folders from GStreamer's environment variables, or the user's folder and the one next to GStreamer's
-    /// library. The first match is used.
-    static let folders: [String] = {
-        func list(_ name: String) -> [String]? {
-            (getenv(name + "_1_0") ?? getenv(name)).map { String(cString: $0).split(separator: ":").map(String.init) }
-        }
-        return (list("GST_PLUGIN_PATH") ?? []) + (list("GST_PLUGIN_SYSTEM_PATH") ?? usual)
-    }()
-
-    private static var usual: [String] {
-        let own = String(cString: g_get_user_data_dir()) + "/gstreamer-1.0/plugins"
-        guard let file = shim_library_file().map({ String(cString: $0) }), let end = file.lastIndex(of: "/") else {
-            return [own]
-        }
-        return [own, file[..<end] + "/gstreamer-1.0"]
     }
 }

@@ -1,14 +1,12 @@
 import CGStreamer
+import GStreamerBase
 import Glibc
 
 /// GStreamer in this process: initialised once, at the first use.
 enum Runtime {
     /// Must be used before any other call of GStreamer.
     static let ready: Void = {
-        // Checking the file of every plugin at each start costs more than everything else. ``find(_:)`` does it if an
-        // element is missing. The first start, without a cache, scans them anyway: in this process, not in a child.
-        setenv("GST_REGISTRY_UPDATE", "no", 0)
-        gst_registry_fork_set_enabled(0)
+        PluginRegistry.prepare()
         if leavesList { listSwitch?.pointee = 1 }
         gst_init(nil, nil)
         if !leavesList { _ = list }
@@ -22,7 +20,7 @@ enum Runtime {
     private static let list: Void = {
         if leavesList { readList() }
         // libav's MP3 decoder needs four times as much memory as mpg123.
-        rank("mpg123audiodec", UInt32(GST_RANK_PRIMARY.rawValue) + 64)
+        PluginRegistry.rank("mpg123audiodec", UInt32(GST_RANK_PRIMARY.rawValue) + 64)
     }()
 
     /// Plugins that were loaded by their file keep their factories: the classes of their elements refer to them. With
@@ -58,19 +56,15 @@ enum Runtime {
 
     /// Whether an element of that name can be created, as far as known without the list.
     private static func has(_ element: String) -> Bool {
-        if let factory = gst_element_factory_find(element) {
-            gst_object_unref(UnsafeMutableRawPointer(factory))
-            return true
-        }
         // Once loaded, it is found by its name.
-        return PluginFiles.load(for: element)
+        PluginRegistry.has(element) || PluginFiles.load(for: element)
     }
 
     /// The first of these elements that can be created: found by its file, else in the list, else among plugins
     /// installed after the list was written.
     static func find(_ elements: [String]) -> String? {
         _ = ready
-        for look in [{}, { _ = list }, lookAtFolders] {
+        for look in [{}, { _ = list }, PluginRegistry.scanFolders] {
             look()
             if let found = elements.first(where: has) { return found }
         }
@@ -83,15 +77,5 @@ enum Runtime {
             // The other words are formats.
             if !word.contains("/") { _ = find([String(word)]) }
         }
-    }
-
-    private static func lookAtFolders() {
-        for folder in PluginFiles.folders { gst_registry_scan_path(gst_registry_get(), folder) }
-    }
-
-    private static func rank(_ name: String, _ rank: UInt32) {
-        guard let feature = gst_registry_lookup_feature(gst_registry_get(), name) else { return }
-        gst_plugin_feature_set_rank(feature, rank)
-        gst_object_unref(UnsafeMutableRawPointer(feature))
     }
 }

@@ -1001,17 +1001,6 @@ static inline void films_announce(GstElement *source, GstCaps *caps) {
     gst_app_src_set_caps((GstAppSrc *)source, caps);
 }
 
-// The folder of GStreamer's own plugins: the one with the core elements.
-static inline const char *films_plugin_folder(void) {
-    static char folder[4096];
-    GstPlugin *plugin = gst_registry_find_plugin(gst_registry_get(), "coreelements");
-    const char *file = plugin ? gst_plugin_get_filename(plugin) : NULL;
-    const char *end = file ? strrchr(file, '/') : NULL;
-    if (end && (size_t)(end - file) < sizeof folder) memcpy(folder, file, (size_t)(end - file)), folder[end - file] = 0;
-    if (plugin) gst_object_unref(plugin);
-    return end ? folder : NULL;
-}
-
 // Width and height of raw pictures in pixels, and the aspect ratio of a pixel.
 typedef struct {
     gint width, height, shape_n, shape_d;
