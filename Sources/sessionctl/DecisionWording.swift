@@ -19,7 +19,7 @@ extension Wording {
         case "set-category": "changed its category"
         case "activate": "activated"
         case "deactivate": "deactivated"
-        case "override-output": "overrode its output"
+        case "override-output": "changed its output"
         case "set-preferred-input": "chose its input"
         case "set-preferences": "set its preferences"
         case "close": "closed"
@@ -109,13 +109,16 @@ extension Wording {
             guard path == ObjectPath.none else { return who + text }
             return isOfSessions(reason) ? nil : text
         case "services-lost", "services-reset": return nil
-        case "select-output": return who + "plays on " + (fields["uid"]?.stringValue.map(chosen) ?? "?")
-        case "select-input": return who + "records from " + (fields["uid"]?.stringValue.map(chosen) ?? "?")
+        case "select-output": return who + "plays on " + chosen(fields, "the output of the route")
+        case "select-input": return who + "records from " + chosen(fields, "the input of the route")
         case let other: return (who + other).escaped
         }
     }
 
-    private static func chosen(_ uid: String) -> String { uid.isEmpty ? "the route's own" : uid.escaped }
+    private static func chosen(_ fields: [String: Value], _ usual: String) -> String {
+        guard let uid = fields["uid"]?.stringValue else { return "?" }
+        return uid.isEmpty ? usual : uid.escaped
+    }
 }
 
 extension PastDecision {

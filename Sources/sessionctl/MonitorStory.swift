@@ -66,7 +66,7 @@ struct MonitorStory {
         case ("InterruptionEnded", 2):
             actors[signal.path]?.isReleased = true
             guard let actor = actors[signal.path], signal.arguments[0].boolValue == false else { return [] }
-            return [line("\(actor.name) may play on, but was not asked to")]
+            return [line("\(actor.name) may resume, but was not asked to")]
         case ("DuckingChanged", 2):
             guard let actor = actors[signal.path] else { return [] }
             return signal.arguments[0].boolValue ?? false
@@ -168,7 +168,7 @@ struct MonitorStory {
         let text =
             switch actor.kind {
             case .call: "\(actor.name)'s call began"
-            case .alert: "\(actor.name) sounds an alert"
+            case .alert: "\(actor.name) plays an alert"
             case .prompt: "\(actor.name) speaks"
             case .recording: "\(actor.name) records"
             case .chat: "\(actor.name)'s chat began"
@@ -179,12 +179,12 @@ struct MonitorStory {
 
     private func goesOn(_ actor: Actor) -> String {
         switch actor.kind {
-        case .call: "goes on with its call"
-        case .alert: "sounds on"
-        case .prompt: "speaks on"
-        case .recording: "records on"
-        case .chat: "goes on with its chat"
-        case .sound: "plays on"
+        case .call: "continues its call"
+        case .alert: "continues its alert"
+        case .prompt: "continues to speak"
+        case .recording: "continues to record"
+        case .chat: "continues its chat"
+        case .sound: "resumes"
         }
     }
 

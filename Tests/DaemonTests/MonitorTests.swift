@@ -139,7 +139,7 @@ import Testing
         func isOfSwitch(_ line: String) -> Bool { line.hasSuffix("muted") }
         #expect(
             told.filter { !isOfSwitch($0) } == [
-                "CLOCK  Chromium's call ended after AGE", "CLOCK  mpv plays on", "CLOCK  screen locked",
+                "CLOCK  Chromium's call ended after AGE", "CLOCK  mpv resumes", "CLOCK  screen locked",
             ])
         #expect(monitors.human.output.filter { !$0.contains("silent switch") }.count >= 8)
     }
