@@ -12,6 +12,7 @@ bindir = $(PREFIX)/bin
 datadir = $(PREFIX)/share
 mandir = $(datadir)/man
 unitdir = $(PREFIX)/lib/systemd
+docdir = $(datadir)/doc/sessiond
 sysusersdir = $(PREFIX)/lib/sysusers.d
 # dbus-daemon reads policies under /usr/share and /etc. Under /usr/share, it ignores other prefixes such as /usr/local.
 policydir = $(if $(filter /usr,$(PREFIX)),$(datadir),$(SYSCONFDIR))/dbus-1/system.d
@@ -27,7 +28,7 @@ release = swift build --configuration release --static-swift-stdlib -Xswiftc -Os
 products = .build/release
 installed = $(DESTDIR)$(bindir)
 
-.PHONY: help run demo-films test build release bench check check-long book api format install uninstall deb tarball clean
+.PHONY: help run demo-films test build release bench check check-long book api format install uninstall deb release-assets clean
 .DEFAULT_GOAL := help
 
 help: ## print this list
@@ -36,7 +37,7 @@ help: ## print this list
 
 run: ## build and run the demonstration with real sound; KEEP=1 keeps it running
 	@Scripts/setup build run
-	@swift build
+	@Scripts/build sessiond sessionctl sessiond-plugin sessiond-demo
 	@KEEP='$(KEEP)' Scripts/demo
 
 demo-films: ## a film is exported, uploaded over five cuts, downloaded and compared
@@ -124,6 +125,7 @@ install: ## install what make release built; PREFIX, SYSCONFDIR, DESTDIR
 	$(call fill,data/systemd/user/sessiond.service,$(unitdir)/user)
 	$(call fill,data/systemd/system/sessiond.service,$(unitdir)/system)
 	install -m 644 data/systemd/user/sessiond-uploads.service $(DESTDIR)$(unitdir)/user
+	install -m 644 data/systemd/system/sessiond-pulseaudio.service $(DESTDIR)$(unitdir)/system
 	install -d $(DESTDIR)$(mandir)/man1 $(DESTDIR)$(mandir)/man5 $(DESTDIR)$(mandir)/man8
 	install -m 644 man/*.1 $(DESTDIR)$(mandir)/man1
 	install -m 644 man/*.5 $(DESTDIR)$(mandir)/man5
@@ -131,8 +133,11 @@ install: ## install what make release built; PREFIX, SYSCONFDIR, DESTDIR
 	$(call completion,bash,bash-completion/completions,sessionctl)
 	$(call completion,zsh,zsh/site-functions,_sessionctl)
 	$(call completion,fish,fish/vendor_completions.d,sessionctl.fish)
-	install -d $(DESTDIR)$(datadir)/doc/sessiond
-	install -m 644 LICENSE data/sessiond.conf $(DESTDIR)$(datadir)/doc/sessiond
+	install -d $(DESTDIR)$(docdir)
+	install -m 644 LICENSE data/sessiond.conf $(DESTDIR)$(docdir)
+	$(call document,README.md CHANGELOG.md)
+	$(call document,$(shell find docs -name book -prune -o -type f -print))
+	$(call document,$(shell find Examples \( -name target -o -name __pycache__ \) -prune -o -type f -print))
 	install -d $(DESTDIR)$(SYSCONFDIR)/sessiond/sessiond.conf.d
 	@# An existing configuration file is kept; the new defaults are installed with the documentation.
 	test -e $(DESTDIR)$(SYSCONFDIR)/sessiond/sessiond.conf \
@@ -143,6 +148,16 @@ define fill
 install -d $(DESTDIR)$(2)
 sed 's|@bindir@|$(bindir)|g; s|@prefix@|$(PREFIX)|g; s|@version@|$(version)|g' $(1).in >$(DESTDIR)$(2)/$(notdir $(1))
 chmod 644 $(DESTDIR)$(2)/$(notdir $(1))
+endef
+
+# $(call document,files): installs documentation in the same folders, but with Examples as examples, which is usual there.
+define document
+@for file in $(1); do \
+	target=$(DESTDIR)$(docdir)/$$(echo $$file | sed 's|^Examples/|examples/|'); \
+	mode=644; test ! -x $$file || mode=755; \
+	install -D -m $$mode $$file $$target || exit 1; \
+	case $$file in *.md) sed -i 's|\([(/`]\)Examples/|\1examples/|g' $$target ;; esac || exit 1; \
+done
 endef
 
 # $(call completion,shell,folder,file): installs the completion that sessionctl writes. Removes its first line (#!),
@@ -165,26 +180,28 @@ uninstall: ## remove what install installed; changed settings are kept
 	rm -f $(DESTDIR)$(datadir)/dbus-1/services/org.sessiond1.service
 	rm -f $(DESTDIR)$(datadir)/dbus-1/system-services/org.sessiond1.service
 	rm -f $(DESTDIR)$(datadir)/applications/sessiond-player.desktop
-	rm -f $(addprefix $(DESTDIR)$(unitdir)/,user/sessiond.service user/sessiond-uploads.service system/sessiond.service)
+	rm -f $(addprefix $(DESTDIR)$(unitdir)/user/,sessiond.service sessiond-uploads.service)
+	rm -f $(addprefix $(DESTDIR)$(unitdir)/system/,sessiond.service sessiond-pulseaudio.service)
 	rm -f $(foreach page,$(notdir $(wildcard man/*.[158])),$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $(page)))/$(page))
 	rm -f $(DESTDIR)$(datadir)/bash-completion/completions/sessionctl
 	rm -f $(DESTDIR)$(datadir)/zsh/site-functions/_sessionctl
 	rm -f $(DESTDIR)$(datadir)/fish/vendor_completions.d/sessionctl.fish
-	rm -f $(DESTDIR)$(datadir)/doc/sessiond/LICENSE $(DESTDIR)$(datadir)/doc/sessiond/sessiond.conf
+	rm -f $(addprefix $(DESTDIR)$(docdir)/,LICENSE sessiond.conf README.md CHANGELOG.md)
+	rm -rf $(DESTDIR)$(docdir)/docs $(DESTDIR)$(docdir)/examples
 	cmp -s data/sessiond.conf $(DESTDIR)$(SYSCONFDIR)/sessiond/sessiond.conf \
 		&& rm -f $(DESTDIR)$(SYSCONFDIR)/sessiond/sessiond.conf || true
 	-rmdir --ignore-fail-on-non-empty $(wildcard $(DESTDIR)$(SYSCONFDIR)/sessiond/sessiond.conf.d) \
 		$(wildcard $(DESTDIR)$(SYSCONFDIR)/sessiond) $(wildcard $(DESTDIR)$(datadir)/sessiond/plugins) \
 		$(wildcard $(DESTDIR)$(datadir)/sessiond/schema) \
-		$(wildcard $(DESTDIR)$(datadir)/sessiond) $(wildcard $(DESTDIR)$(datadir)/doc/sessiond) 2>/dev/null
+		$(wildcard $(DESTDIR)$(datadir)/sessiond) $(wildcard $(DESTDIR)$(docdir)) 2>/dev/null
 
 deb: ## build Debian packages of the release in .build/deb
 	@Scripts/setup build deb
 	Scripts/deb
 
-tarball: ## build a release in .build/dist: sources, programs, packages, checksums
+release-assets: ## build in .build/dist what a release page offers: packages, sources, programs, SHA256SUMS
 	@Scripts/setup build deb
-	Scripts/tarball
+	Scripts/release-assets
 
 clean: ## remove everything that was built
 	swift package clean
