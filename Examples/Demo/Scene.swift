@@ -13,6 +13,8 @@ final class Scene {
     static let voice = 1000.0
 
     private let stage: Stage
+    /// The lines above the sessions in the last step.
+    private var header: [String] = []
     private var failures: [String] = []
     private var number = 0
     /// A file with a tone of one minute. The file exists as long as the scene.
@@ -94,16 +96,31 @@ final class Scene {
 
     private func loopOnce() { stage.loop.iterate(blocking: false) }
 
-    private func status() -> String { output(of: "status") }
+    /// The sessions, and above them what has changed since the last step. The streams without a session are those that
+    /// measure what is heard.
+    private func status() -> String {
+        var parts = text(of: "status").split(separator: "\n\n", omittingEmptySubsequences: true).map(String.init)
+        parts.removeAll { $0.hasPrefix("No session ") }
+        if parts.count > 1 {
+            let lines = parts[0].split(separator: "\n").map(String.init)
+            parts[0] = lines.filter { !header.contains($0) }.joined(separator: "\n")
+            header = lines
+            if parts[0].isEmpty { parts.removeFirst() }
+        }
+        return Self.indented(parts.joined(separator: "\n\n").trimmingCharacters(in: .newlines))
+    }
 
     /// Who was heard in all steps.
-    var timeline: String { output(of: "timeline") }
+    var timeline: String { Self.indented(text(of: "timeline")) }
 
-    private func output(of command: String) -> String {
-        let text = (try? builtProduct(named: "sessionctl"))
+    private func text(of command: String) -> String {
+        (try? builtProduct(named: "sessionctl"))
             .flatMap { try? Child.run($0, [command], environment: stage.environment) }
-        return (text ?? "(sessionctl \(command) failed)").split(separator: "\n", omittingEmptySubsequences: false)
-            .map { "   │ \($0)" }.joined(separator: "\n")
+            ?? "(sessionctl \(command) failed)"
+    }
+
+    private static func indented(_ text: String) -> String {
+        text.split(separator: "\n", omittingEmptySubsequences: false).map { "   │ \($0)" }.joined(separator: "\n")
     }
 
     private func describe(_ what: String, _ level: Double) -> String {
