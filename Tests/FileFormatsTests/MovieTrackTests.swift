@@ -49,6 +49,7 @@ import Testing
             return Self.index(Self.film(Self.track(1, enabled: true, table)))
         }
         #expect(film("hvc1")?.isCommonHEVC == isCommon)
+        #expect(film("hev1")?.isCommonHEVC == isCommon)
         #expect(film("avc1")?.isCommonHEVC == false)
     }
 

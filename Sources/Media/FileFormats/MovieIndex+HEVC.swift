@@ -10,7 +10,8 @@ extension MovieIndex {
             each(bytes) { kind, content in
                 switch kind {
                 case "hdlr": if content.dropFirst(8).starts(with: "vide".utf8) { hasPictures = true }
-                case "hvc1" where path.first == kind: search(content.dropFirst(78), path.dropFirst())
+                case "hvc1" where path.first == kind, "hev1" where path.first == "hvc1":
+                    search(content.dropFirst(78), path.dropFirst())
                 case "stsd" where path.first == kind:
                     if number(content, 4, 4) == 1 { search(content.dropFirst(8), path.dropFirst()) }
                 case "hvcC" where path.first == kind: isCommon = isCommonConfiguration(content)

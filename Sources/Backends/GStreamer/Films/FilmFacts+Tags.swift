@@ -16,9 +16,9 @@ extension FilmFacts {
         if duration == 0 || abs(length - duration) < max(1, duration / 10) { duration = length }
     }
 
-    /// Adds what GStreamer does not read: the tags of Musepack (APEv2), of AIFF, and of some WMA files.
+    /// Adds what GStreamer does not read: the tags of Musepack (APEv2), of AIFF, and some of Windows Media.
     func addSoundTags() {
-        guard video == nil, audio != nil else { return }
+        guard audio != nil, video == nil || mimeType == "video/x-ms-asf" else { return }
         let descriptor = open(file.path.map { CChar(bitPattern: $0) } + [0], O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { return }
         defer { close(descriptor) }
