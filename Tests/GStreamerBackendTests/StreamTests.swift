@@ -132,6 +132,35 @@ import Testing
         #expect(stage.failures == [])
     }
 
+    /// The station plays another tone from its tenth second on.
+    @Test func liveRadio_continuesAtTheLiveEdge_afterAPause() throws {
+        for (tone, name) in [(440.0, "tone"), (880, "high")] {
+            try Media.wave(folder.path + "/short.wav", [(tone, 4)])
+            try Media.encode(
+                folder.path + "/short.wav", "lamemp3enc target=bitrate cbr=true bitrate=128",
+                to: folder.path + "/\(name).mp3")
+        }
+        let begun = monotonicNow()
+        try start("live")
+        #expect(stage.hears(440, above: -12))
+        #expect(player.duration == nil)
+        player.pause()
+        #expect(player.state == .paused && player.position > 0)
+        #expect(stage.hears(440, below: -60))
+        #expect(stage.until(30) { monotonicNow() - begun > 16 })
+        let again = monotonicNow()
+        try player.play()
+        #expect(stage.hears(880, above: -12))
+        #expect(stage.ear.trace(440, window: 0.02, since: again).allSatisfy { $0.level < -30 })
+        // Stopped and played, and paused twice.
+        player.pause()
+        player.stop()
+        #expect(player.state == .stopped && player.position == 0)
+        try player.play()
+        #expect(stage.hears(880, above: -12))
+        #expect(stage.failures == [])
+    }
+
     @Test func playlists_giveTheirEntries() throws {
         var lists: [[PlaylistEntry]] = []
         player.onPlaylist = { lists.append($0) }

@@ -20,7 +20,7 @@ final class WebServer {
     /// Paths: 404, 500; loop (redirects to itself); mute (accepts the connection and sends nothing); stall (sends 400
     /// kB of tone.wav and then nothing); cut (the same, then closes the connection); slow (one byte a second); zeros
     /// (endless); tags (200 MB that claim to be a tag before an MP3); blocks (the same in a FLAC); radio (endless
-    /// tone.mp3, with titles); drops/… (a file, 9 kB every 0.2 s); any other path is a file.
+    /// tone.mp3, with titles); live (the same without titles, and ten seconds after the first listener came, high.mp3); drops/… (a file, 9 kB every 0.2 s); any other path is a file.
     private static let program = #"""
         import http.server, os, socketserver, sys, threading, time
 
@@ -66,6 +66,7 @@ final class WebServer {
                             for piece in range(255): self.wfile.write(bytes(65536))
                             self.wfile.write(bytes(65531))
                     elif name == 'radio': self.radio()
+                    elif name == 'live': self.live()
                     elif name.startswith('drops/'): self.drops(open(folder + name[5:], 'rb').read())
                     else: self.file(name)
                 except (BrokenPipeError, ConnectionResetError): pass
@@ -109,6 +110,25 @@ final class WebServer {
                     # 128 kbit/s, the first two seconds at once.
                     ahead = block * 4096 / 16000 - 3 - (time.monotonic() - start)
                     if ahead > 0: time.sleep(ahead)
+
+            def live(self):
+                global born
+                self.head(200, Content_Type='audio/mpeg')
+                low, high = (open(folder + name, 'rb').read() for name in ('/tone.mp3', '/high.mp3'))
+                start, block, place = time.monotonic(), 0, 0
+                born = born or start
+                while True:
+                    # 128 kbit/s; as every station does, it begins with what it has sent in the last seconds.
+                    date = start + block * 4096 / 16000 - 3
+                    sound = low if date < born + 10 else high
+                    data = (sound + sound)[place:place + 4096]
+                    place = (place + 4096) % len(sound)
+                    self.wfile.write(data); self.wfile.flush()
+                    block += 1
+                    ahead = date - time.monotonic()
+                    if ahead > 0: time.sleep(ahead)
+
+        born = None
 
         class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
             daemon_threads = True

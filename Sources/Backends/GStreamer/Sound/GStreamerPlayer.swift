@@ -30,7 +30,8 @@ public final class GStreamerPlayer: QueueingEngine {
         /// It may be a playlist, and is read as one.
         case list(PlaylistFetch)
         case item(Item)
-        /// The sound server is away; the item is opened again when it is to play.
+        /// The item is closed, and opened again when it is to play: the sound server is away, or it is a live stream that
+        /// is paused.
         case away(Kept)
     }
 
@@ -39,6 +40,8 @@ public final class GStreamerPlayer: QueueingEngine {
         let duration: Double?
         let channels: Int
         var position: Double
+        /// It continues where it is then, not at the position.
+        var isLive = false
     }
 
     private var item: Item? {
@@ -324,19 +327,36 @@ public final class GStreamerPlayer: QueueingEngine {
         watchdog.disarm()
         lost.finishCrossing()
         let place = lost.lastPosition
-        let kept = Kept(source: lost.source, duration: lost.duration, channels: lost.channels, position: place)
+        let kept = Kept(
+            source: lost.source, duration: lost.duration, channels: lost.channels, position: place, isLive: lost.isLive)
         closeItem()
         content = .away(kept)
         state = place > 0 ? .paused : .stopped
         onServicesLost?(message)
     }
 
-    /// Reopens the item that was closed because the server was lost.
+    /// Reopens the item that was closed because the server was lost, or because it was a live stream that was paused.
     private func reopen() {
         guard let kept else { return }
         content = .nothing
         open(kept.source)
-        if kept.position > 0 { item?.seek(to: Times.nanoseconds(kept.position), told: false) }
+        guard kept.position > 0 else { return }
+        if kept.isLive {
+            later { $0.onSeeked?($0.position) }
+        } else {
+            item?.seek(to: Times.nanoseconds(kept.position), told: false)
+        }
+    }
+
+    /// A live stream goes on while it is paused. What has arrived of it would be heard afterwards, and everything else
+    /// later by the same time for ever: so its connection is closed, and it is opened again when it is to play.
+    private func closeLiveStream() {
+        guard let item, item.isLive else { return }
+        watchdog.disarm()
+        let kept = Kept(
+            source: item.source, duration: nil, channels: item.channels, position: item.position, isLive: true)
+        retire()
+        content = .away(kept)
     }
 
     /// Changes the position at which the item continues that was closed because the server was lost.
@@ -403,6 +423,7 @@ public final class GStreamerPlayer: QueueingEngine {
         guard state == .playing else { return }
         item?.pause()
         state = .paused
+        closeLiveStream()
     }
 
     public func stop() {

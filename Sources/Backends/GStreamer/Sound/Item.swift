@@ -155,6 +155,9 @@ final class Item {
         return knownDuration.map(Times.seconds) ?? source.estimatedDuration
     }
 
+    /// Whether it comes from the network and has no length: a radio.
+    var isLive: Bool { isReady && !source.traits.isFile && duration == nil }
+
     var isStalled: Bool { isReady && buffering.isShort && playhead.wantsPlaying }
 
     /// The parts of the item in seconds that play without waiting: the whole file, or what has arrived of a stream,
