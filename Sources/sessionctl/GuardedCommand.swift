@@ -1,3 +1,4 @@
+import ArgumentParser
 import DBus
 import EventLoop
 import Glibc
@@ -8,6 +9,14 @@ import SessionKit
 
 /// A command that runs only while its session is active: stopped at "began", continued when it may resume.
 final class GuardedCommand {
+    /// What happens to the command when it is interrupted.
+    enum Fate: String, CaseIterable, ExpressibleByArgument {
+        /// It is stopped, and continued afterwards.
+        case wait
+        /// It is ended.
+        case drop
+    }
+
     private enum Phase {
         /// Not started: waits until the session is active.
         case waiting
@@ -23,6 +32,12 @@ final class GuardedCommand {
     }
 
     private let service: Service
+    private let fate: Fate
+    /// Whether it was ended because it was interrupted.
+    private var isDropped = false
+    private lazy var dropping = Timer(on: loop) { [unowned self] in
+        if phase != .ended { kill(-process, SIGKILL) }
+    }
     private let loop: EventLoop
     private let process: pid_t
     private let name: String
@@ -56,7 +71,11 @@ final class GuardedCommand {
     private static let reaction = 1.0
 
     /// Starts the command's process, which waits, and creates its session.
-    init(_ command: [String], _ description: AudioSessionClient.Description, _ service: Service) throws {
+    init(
+        _ command: [String], _ description: AudioSessionClient.Description, ifInterrupted fate: Fate = .wait,
+        _ service: Service
+    ) throws {
+        self.fate = fate
         self.service = service
         loop = service.loop
         name = command[0].escaped
@@ -245,7 +264,8 @@ final class GuardedCommand {
         phase = .ended
         release.disarm()
         terminal.takeBack()
-        outcome = .success(code)
+        dropping.disarm()
+        outcome = .success(isDropped ? 1 : code)
         leave()
     }
 
@@ -280,7 +300,13 @@ final class GuardedCommand {
     private func began(_ reason: InterruptionReason, by name: String) {
         let text = Wording.interruption(reason, by: name.isEmpty ? nil : name)
         // If the user stopped it, only the user continues it.
-        guard phase == .running else { return }
+        guard phase == .running, !isDropped else { return }
+        if fate == .drop {
+            isDropped = true
+            kill(-process, SIGTERM)
+            dropping.arm(after: Self.reaction)
+            return say("\(self.name) \(text); dropped")
+        }
         stop()
         say("\(self.name) \(text); stopped until the interruption ends")
     }

@@ -13,12 +13,17 @@ struct RunCommand: ParsableCommand {
         usage: "sessionctl run [<options>] -- <command> [<argument> ...]",
         discussion: """
             The command does not start before its session is active. It is stopped (SIGSTOP) while it is interrupted, \
-            and continues when it should resume. The default category is playback.
+            and continues when it should resume; with --if-interrupted drop it is ended instead, because an instruction to \
+            turn left is wrong after a call. The default category is playback.
             """)
 
     @OptionGroup var session: SessionOptions
     @Option(name: .customLong("class"), help: "The class, which sets the priority.")
     var sessionClass: SessionClass = .app
+    @Option(
+        name: .customLong("if-interrupted"),
+        help: "What happens to the command when it is interrupted: wait, or drop (it is ended, exit code 1).")
+    var ifInterrupted: GuardedCommand.Fate = .wait
     @Flag(help: "Give others the should-resume hint even if this program is killed.")
     var notify = false
     @OptionGroup var bus: BusOptions
@@ -39,7 +44,7 @@ struct RunCommand: ParsableCommand {
             AudioSessionClient.Description(
                 name: name, category: session.category ?? .playback, mode: session.mode ?? .default,
                 options: session.options, sessionClass: sessionClass, notifiesOnExit: notify),
-            service)
+            ifInterrupted: ifInterrupted, service)
         do {
             Output.end(try guarded.run(), keeping: guarded)
         } catch let complaint as Complaint {
