@@ -217,6 +217,9 @@ public struct AudioStream: Sendable, Hashable, Identifiable {
     public var portUID: String?
     /// For display: the port's name; empty if it uses none.
     public var portName: String
+    /// The name of the Bluetooth or line input whose sound the server itself plays by this stream; nil: it is no such
+    /// stream.
+    public var inputName: String?
     /// The port on which its sound comes out: ``portUID``, or for a stream on a filter the port behind the filter; nil if
     /// unknown.
     public var outputUID: String?

@@ -46,7 +46,7 @@ struct Process {
 
     /// The names by which it was started, as the process itself may have changed them: the kernel's name of it, which has at
     /// most 15 bytes, and the first argument with its file name. A link, such as parec, is not resolved here.
-    var startedNames: Set<String> {
+    private var startedNames: Set<String> {
         var names: Set<String> = []
         if let name = text("comm") { names.insert(String(name.prefix { $0 != "\n" })) }
         if let command = text("cmdline")?.prefix(while: { $0 != "\0" }) {
@@ -54,6 +54,16 @@ struct Process {
             if let file = command.split(separator: "/").last { names.insert(String(file)) }
         }
         names.remove("")
+        return names
+    }
+
+    /// Those, and the path and file name of its executable: the names by which settings may list it.
+    var names: Set<String> {
+        var names = startedNames
+        if let executable {
+            names.insert(executable)
+            if let file = executable.split(separator: "/").last { names.insert(String(file)) }
+        }
         return names
     }
 

@@ -42,6 +42,14 @@ struct ProgramReader {
                     key: Program.eventSounds, name: stream.applicationName, names: [stream.applicationName],
                     mayCall: false, mayAlert: !isSystem && privileges.alert == .anyone, mayBeGuessed: false))
         }
+        if let input = stream.inputName {
+            // No program plays, but the user knows it by the name of the phone or the input.
+            let name = input.prefix(bytes: ProgramReader.longestName)
+            return StreamFacts(
+                stream: stream, ancestry: [], user: user(of: nil), sandbox: nil,
+                program: Program(
+                    key: .name(name), name: name, names: [name], mayCall: false, mayAlert: false, mayBeGuessed: false))
+        }
         guard stream.isProgram else {
             // One end of a loopback or a filter belongs to no program, except a telephone call (``Program/server``).
             return StreamFacts(stream: stream, ancestry: [], sandbox: nil, program: .server)
@@ -69,11 +77,8 @@ struct ProgramReader {
         if case .application(let id, _) = process.confinement { sandbox = id }
         if let sandbox { names.insert(sandbox) }
         let executable = process.executable
-        if let executable {
-            names.insert(executable)
-            if let file = executable.split(separator: "/").last { names.insert(String(file)) }
-        }
-        names.formUnion(process.startedNames.map { String($0.prefix(bytes: ProgramReader.longestName)) })
+        if let executable { names.insert(executable) }
+        names.formUnion(process.names.map { String($0.prefix(bytes: ProgramReader.longestName)) })
         let name = stated.isEmpty ? executable ?? "process \(process.id)" : stated
         // With several users, a name is no evidence: a guess gives the same rights as a declaration.
         let mayCall = admits(privileges.call, process, of: stream)
@@ -140,6 +145,7 @@ extension StreamFacts {
     /// Stream numbers may be reused, by another server or after 2^32 streams.
     fileprivate func isAbout(_ other: AudioStream) -> Bool {
         stream.processID == other.processID && stream.applicationName == other.applicationName
+            && stream.inputName == other.inputName
     }
 
     fileprivate func showing(_ stream: AudioStream) -> StreamFacts {

@@ -274,10 +274,19 @@ struct PulseModel {
         var result = stream.stream(
             direction, on: device, of: clients[stream.client], isPipeWire, rendering(on: stream.device))
         if let device, device.isFilter { result.outputUID = output(behind: device) }
+        if direction == .playback, !result.isProgram { result.inputName = input(behind: stream)?.label }
         result.isSettling =
             direction == .playback && unplaced[stream.index].map { now &- $0 < PulseModel.settling } ?? false
         result.hasSound = direction == .playback && meters[stream.index]?.hasSound == true
         return result
+    }
+
+    /// The input for music whose sound the server itself plays by that stream: a phone over Bluetooth, or a line input.
+    /// Telephone calls have a role, and are no music.
+    private func input(behind stream: PulseStream) -> PulseDevice? {
+        guard stream.mayBeMusic else { return nil }
+        let device = recording.values.first { $0.isOtherEnd(of: stream) }.flatMap { sources[$0.device] }
+        return device.flatMap { $0.isInput && $0.active?.type == .lineIn ? $0 : nil }
     }
 
     /// The port on which a filter plays by a stream of its own; nil if it has none, or it is held or guarded.

@@ -76,6 +76,16 @@ struct PulseStream {
         if module != noIndex, module == filter.module { return true }
         return linkGroup != nil && linkGroup == filter.properties["node.link-group"]
     }
+    /// Whether both are ends of the same loopback.
+    func isOtherEnd(of other: PulseStream) -> Bool {
+        if module != noIndex, module == other.module { return true }
+        return linkGroup != nil && linkGroup == other.linkGroup
+    }
+
+    /// Whether its role does not say that it is something else than music: PulseAudio gives the role `music` to what it plays
+    /// from a phone, and `abstract` to other loopbacks.
+    var mayBeMusic: Bool { properties["media.role"].map { ["music", "abstract"].contains($0.lowercased()) } ?? true }
+
     /// The program's name, else the stream's title; empty if neither is known.
     var label: String { properties["application.name"] ?? properties["media.name"] ?? "" }
 
