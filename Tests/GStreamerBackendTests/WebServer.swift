@@ -113,7 +113,7 @@ final class WebServer {
 
             def live(self):
                 global born
-                self.head(200, Content_Type='audio/mpeg')
+                self.head(200, Content_Type='audio/mpeg', icy_name='Live Radio', icy_metaint=4096)
                 low, high = (open(folder + name, 'rb').read() for name in ('/tone.mp3', '/high.mp3'))
                 start, block, place = time.monotonic(), 0, 0
                 born = born or start
@@ -123,7 +123,7 @@ final class WebServer {
                     sound = low if date < born + 10 else high
                     data = (sound + sound)[place:place + 4096]
                     place = (place + 4096) % len(sound)
-                    self.wfile.write(data); self.wfile.flush()
+                    self.wfile.write(data + b'\0'); self.wfile.flush()
                     block += 1
                     ahead = date - time.monotonic()
                     if ahead > 0: time.sleep(ahead)
