@@ -46,6 +46,10 @@ public struct SettingKey: Sendable {
         real(
             "interruption", "max-age", \.interruption.maxAge, 0...604_800, "s",
             "The longest interruption that still ends with the should-resume hint. 0: no limit."),
+        real(
+            "interruption", "longest", \.interruption.longest, 0...86_400, "s",
+            "How long a client may keep others interrupted without playing itself, until it is asked whether it still runs. If "
+                + "it does not answer, it is deactivated. 0: never. Calls and alerts are not asked."),
 
         real("ducking", "gain", \.ducking.gain, -96...0, "dB", "The gain of ducked sessions."),
         real("ducking", "attack", \.ducking.attack, 0...10, "s", "How long ducking takes."),
@@ -53,6 +57,20 @@ public struct SettingKey: Sendable {
         real(
             "ducking", "hold", \.ducking.hold, 0...10, "s",
             "How long others stay ducked after a prompt ends, in case another prompt follows."),
+        real(
+            "ducking", "longest", \.ducking.longest, 0...86_400, "s",
+            "How long a client may duck others without playing itself, until it is asked whether it still runs. If it does "
+                + "not answer, it is deactivated, and the others come back up. 0: never. Calls and alerts are not asked."
+        ),
+        switched(
+            "ducking", "screen-readers", \.ducking.screenReaders,
+            "Whether known screen readers, and streams with the media.role a11y, duck others while they speak; calls and "
+                + "alerts are not ducked. Their sound is measured, which costs some wake-ups a second while such a stream is "
+                + "open. They are never silenced, whatever this says."),
+        switched(
+            "ducking", "alerts", \.ducking.alerts,
+            "Whether sessions that duck others also duck alerts, for example the answer of an assistant a ringing alarm. "
+                + "Calls are never ducked."),
         switched(
             "ducking", "silent-streams", \.ducking.silentStreams,
             "Whether the sound of a stream is measured if its media.role alone makes it duck others: then it ducks them only "
@@ -100,22 +118,42 @@ public struct SettingKey: Sendable {
             },
             get: { settings in settings.roles.sorted { $0.key < $1.key }.map { ($0.key, $0.value.words) } }),
 
-        switched(
+        word(
             "routes", "unplug", \.routes.unplug,
-            "Whether the now-playing session is paused when the output that it plays on is unplugged, and kept from "
-                + "playing on another output; this includes adopted MPRIS players."
-        ),
+            "What falls silent when the output that it plays on is unplugged, and is kept from playing on another output. "
+                + "off: nothing; on or players: the now-playing session, and adopted MPRIS players; all: in addition, every "
+                + "program that plays, except games, calls and alerts: its sound is held until its user starts it again, or "
+                + "the output is back."),
+        names(
+            "routes", "no-unplug", \.routes.noUnplug,
+            "Programs that an unplug never pauses, named as in [adoption] never."),
         real(
             "routes", "replug", \.routes.replug, 0...86_400, "s",
             "How long after the unplug a replug still ends the pause with the should-resume hint. 0: never."),
 
         switched(
             "mpris", "pause", \.mpris.pause,
-            "Whether players that are interrupted are paused and resumed through MPRIS."),
+            "Whether players that are interrupted are paused through MPRIS, and resumed."),
+        switched(
+            "mpris", "resume", \.mpris.resume,
+            "Whether players that were paused are resumed. off: they stay paused until somebody plays them."),
         switched(
             "mpris", "media-keys", \.mpris.mediaKeys,
             "Whether the player in front is also org.mpris.MediaPlayer2.sessiond on the bus, so that media keys, headset "
                 + "buttons and playerctl reach it."),
+        names(
+            "mpris", "no-media-keys", \.mpris.noMediaKeys,
+            "Players that media keys never reach: their names on the bus below org.mpris.MediaPlayer2, or names of their "
+                + "programs as in [adoption] never."),
+
+        switched(
+            "sleep", "pause", \.sleep.pause,
+            "Whether apps are interrupted before the machine sleeps, and players paused. The machine waits for that, at most "
+                + "2 s. Calls and alerts are not interrupted."),
+        switched(
+            "sleep", "resume", \.sleep.resume,
+            "Whether they are asked to resume when the machine has woken up. off: they stay paused until somebody plays them."
+        ),
 
         holders("privileges", "call", \.privileges.call, "Which programs may use the class call."),
         holders("privileges", "alert", \.privileges.alert, "Which programs may use the class alert."),

@@ -13,6 +13,7 @@ public struct Settings: Sendable, Hashable {
     public var mpris = MPRIS()
     public var privileges = Privileges()
     public var limits = Limits()
+    public var sleep = Sleep()
     public var library = Library()
 
     /// How long claims last.
@@ -21,6 +22,8 @@ public struct Settings: Sendable, Hashable {
         public var grace = 5.0
         /// Seconds after which an interruption ends without the should-resume hint; 0: no limit.
         public var maxAge = 0.0
+        /// Seconds after which a client that interrupts others without playing is asked whether it still runs; 0: never.
+        public var longest = 0.0
     }
 
     /// How other sessions are ducked.
@@ -35,6 +38,12 @@ public struct Settings: Sendable, Hashable {
         public var hold = 0.25
         /// Whether a stream that ducks others only because of its role does so only while it makes a sound.
         public var silentStreams = false
+        /// Seconds after which a client that lowers others without playing is asked whether it still runs; 0: never.
+        public var longest = 45.0
+        /// Whether screen readers, and streams with the role `a11y`, duck others while they speak.
+        public var screenReaders = false
+        /// Whether alerts are ducked, too.
+        public var alerts = false
     }
 
     /// How the daemon enforces the rules at the sound server.
@@ -104,8 +113,20 @@ public struct Settings: Sendable, Hashable {
 
     /// The consequences of unplugging an output and plugging it in again.
     public struct Routes: Sendable, Hashable {
-        /// Pause the now-playing session when its output is unplugged, and keep it from playing on other outputs.
-        public var unplug = true
+        /// What falls silent when its output is unplugged.
+        public enum Unplug: String, CaseIterable, Sendable, Hashable {
+            /// Nothing.
+            case off
+            /// The now-playing session and adopted MPRIS players.
+            case on
+            /// The same as ``on``.
+            case players
+            /// In addition, programs that can only be held at the sound server.
+            case all
+        }
+        public var unplug = Unplug.on
+        /// Programs that an unplug never pauses, named as in ``Adoption/never``.
+        public var noUnplug: [String] = []
         /// Seconds within which a replug ends that pause with the should-resume hint; 0: never.
         public var replug = 30.0
     }
@@ -114,8 +135,20 @@ public struct Settings: Sendable, Hashable {
     public struct MPRIS: Sendable, Hashable {
         /// Pause and resume players that are interrupted through MPRIS.
         public var pause = true
+        /// Resume the players that were paused.
+        public var resume = true
         /// Whether the player in front is `org.mpris.MediaPlayer2.sessiond`.
         public var mediaKeys = true
+        /// Players that media keys never reach, named as in ``Adoption/never``, or by their names on the bus.
+        public var noMediaKeys: [String] = []
+    }
+
+    /// What happens when the machine sleeps.
+    public struct Sleep: Sendable, Hashable {
+        /// Interrupt apps before the machine sleeps.
+        public var pause = true
+        /// Whether they get the should-resume hint when it has woken up.
+        public var resume = false
     }
 
     /// Which programs may use a privileged class.

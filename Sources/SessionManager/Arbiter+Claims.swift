@@ -175,9 +175,10 @@ extension Arbiter {
         }
     }
 
-    private func isOver(_ x: Int) -> Bool {
+    func isOver(_ x: Int) -> Bool {
         guard let interruption = sessions[x].interruption else { return false }
         return sessions[x].waitingFor.isEmpty && !interruption.microphoneMuted && interruption.endsByItself
+            && !(isAsleep && interruption.reason == .appWasSuspended)
     }
 
     /// Removes the waits for sessions that `matches`. `over`: the sessions that have no wait left.
@@ -202,7 +203,7 @@ extension Arbiter {
         }
     }
 
-    private mutating func spoil(_ x: Int, _ spoiler: Cause) {
+    mutating func spoil(_ x: Int, _ spoiler: Cause) {
         if sessions[x].interruption?.spoiler == nil { sessions[x].interruption?.spoiler = spoiler }
     }
 }

@@ -33,7 +33,7 @@ extension Arbiter {
         for x in sessions.indices {
             let standing = sessions[x].standing
             let own = standing.sounds(byState: byState)
-            let ducked = duckers > 0 && standing.canBeDucked
+            let ducked = duckers > 0 && standing.canBeDucked(orAlert: settings.ducksAlerts)
             let others = othersSound || sounding - (own ? 1 : 0) > 0
             let othersExclusive = exclusive - (own && !standing.isMixable ? 1 : 0) > 0
             // Most sessions do not change in most events: they must cost next to nothing.

@@ -100,6 +100,7 @@ extension Arbiter {
                 switch cause.kind {
                 case .deactivated: isAdopted ? "its program stopped playing" : "it deactivated itself"
                 case .earlier: "it was not active when the history begins"
+                case .hung: "it kept others quiet for too long without playing, and its program did not answer"
                 case .gaveUp: isAdopted ? "it stayed silent after its interruption" : "it gave up its claim"
                 case .ranOut: "it did not come back within \(seconds(settings.grace)) after its interruption ended"
                 default: "it has not been active yet"
@@ -139,6 +140,8 @@ extension Arbiter {
         case .closed: return "\(who) was closed without notify-on-exit"
         case .earlier: return "a session left without notify-others before the history begins"
         case .ranOut: return "\(who) did not come back in time"
+        case .hung: return "\(who) did not answer"
+        case .slept: return "the machine slept ([sleep] resume = off)"
         case .dissolved:
             return spoiler.by == nil
                 ? "its interruption was changed meanwhile" : "it and \(who) no longer conflict"
@@ -215,6 +218,9 @@ extension Arbiter {
         var text = session.waitingFor.count > 1 ? "will be asked to resume when they end" : ""
         if text.isEmpty { text = "will be asked to resume when it ends" }
         if interruption.microphoneMuted { text = "will be asked to resume when it is unmuted" }
+        if interruption.reason == .appWasSuspended, isAsleep {
+            text = "will be asked to resume when the machine wakes up"
+        }
         if !apps.isEmpty { text += ", if \(apps.joined(separator: ", ")) then deactivates with notify-others" }
         if settings.maxAge > 0 { text += " and it lasts no longer than \(seconds(settings.maxAge))" }
         if interruption.lacksOutput {
@@ -261,7 +267,7 @@ extension Arbiter {
     private func why(_ interruption: Interruption) -> String {
         switch interruption.reason {
         case .default: "by \(label(interruption.by, interruption.byName))"
-        case .appWasSuspended: "paused: its program was suspended"
+        case .appWasSuspended: "paused: the machine went to sleep"
         case .builtInMicMuted: "paused: the microphone is muted"
         case .routeDisconnected:
             interruption.byName.isEmpty

@@ -76,7 +76,7 @@ extension Arbiter {
         if wakes || !isOnItsWay {
             for x in sessions.indices {
                 let (previous, current) = (before.route(of: before.sessions[x]), route(of: sessions[x]))
-                guard current != previous || wakes && sessions[x].standing.isActive else { continue }
+                guard current != previous || wakes && isWoken(x) else { continue }
                 effects.append(.routeChanged(sessions[x].id, reason, previous: previous, current: current))
             }
             effects.append(.routeChanged(nil, reason, previous: old.route, current: audio.route))
@@ -87,6 +87,11 @@ extension Arbiter {
         // For any other reason, the route's port is still there, perhaps under another name.
         judgeLoss(since: old, beside: reason == .oldDeviceUnavailable ? [] : old.route.outputs, at: now, &effects)
         if reason == .newDeviceAvailable { offerAfterReplug(old.route.outputs, at: now, &effects) }
+    }
+
+    /// Whether a wake-up of the machine concerns the session: it is active, or was until the machine went to sleep.
+    private func isWoken(_ x: Int) -> Bool {
+        sessions[x].standing.isActive || sessions[x].interruption?.reason == .appWasSuspended
     }
 
     /// Whether the route is about to leave an unplugged port: then one change is reported later instead of two.

@@ -47,10 +47,10 @@ extension Arbiter {
         remembersMore = true
     }
 
-    /// A replug in time ends the pause with the should-resume hint. If the user or another session has ended or
+    /// A replug in time ends the pause with the should-resume hint; sound that is only held continues at any time. If the user or another session has ended or
     /// extended the interruption in the meantime, there is no hint.
     mutating func offerAfterReplug(_ before: [Port], at now: Instant, _ effects: inout Effects) {
-        guard settings.replug > 0, let audio else { return }
+        guard let audio else { return }
         let back = audio.route.outputs.filter { port in !before.contains { $0.uid == port.uid } }
         let offered = sessions.indices.filter { x in
             guard let interruption = sessions[x].interruption, interruption.reason == .routeDisconnected else {
@@ -58,7 +58,8 @@ extension Arbiter {
             }
             return sessions[x].waitingFor.isEmpty
                 && interruption.away.contains { back.contains(where: $0.isSame) }
-                && now <= interruption.since.advanced(bySeconds: settings.replug)
+                && (sounding?.holdable.contains(sessions[x].id) == true
+                    || settings.replug > 0 && now <= interruption.since.advanced(bySeconds: settings.replug))
         }
         end(offered, by: nil, at: now, rule: .route, &effects)
     }
@@ -97,6 +98,8 @@ extension Arbiter {
         // Asked after every event for every session: without a copy of the session.
         guard settings.pausesOnUnplug, sessions[x].standing.mayBePausedByUnplug else { return false }
         let id = sessions[x].id
+        if sounding?.exempt.contains(id) == true { return false }
+        if sounding?.holdable.contains(id) == true { return sessions[x].standing.isActive }
         if sounding?.pausable.contains(id) == true { return sessions[x].standing.isActive || sessions[x].mayResume }
         return sessions[x].standing.isActive && id == nowPlaying
     }

@@ -20,10 +20,16 @@ public struct Arbiter: Sendable {
         public var maxAge = 0.0
         /// The gain of ducked sessions in decibels, at most 0.
         public var duckGain = -12.0
+        /// Whether sessions that duck others also duck alerts.
+        public var ducksAlerts = false
         /// Whether the now-playing session is paused when its output is unplugged.
         public var pausesOnUnplug = true
         /// Seconds within which a replug ends that pause with the should-resume hint; 0: never.
         public var replug = 30.0
+        /// Whether apps are interrupted before the machine sleeps.
+        public var pausesForSleep = true
+        /// Whether they get the should-resume hint when it has woken up.
+        public var resumesAfterSleep = false
         /// Most sessions at the same time.
         public var maxSessions = 1024
         /// Most sessions of one client.
@@ -60,6 +66,8 @@ public struct Arbiter: Sendable {
     var lastOrder: UInt64 = 0
     var sounding: Sounding?
     var isMicrophoneMuted = false
+    /// Whether the machine is about to sleep, or sleeps: what was interrupted for that is not released.
+    public internal(set) var isAsleep = false
     /// The rule for the current event, if it is not the usual one of such events.
     var ruling: Rule?
     /// The session that caused the refusal of the current event.
@@ -169,6 +177,8 @@ public struct Arbiter: Sendable {
         case .microphoneMuted(let muted): microphoneMuted(muted, at: now, &effects)
         case .settingsChanged(let settings): settingsChanged(settings, &effects)
         case .interruptionIgnored(let id): ignored(try require(id), at: now, &effects)
+        case .asleep(let isAsleep): isAsleep ? sleep(at: now, &effects) : wake(at: now, &effects)
+        case .clientHangs(let id): clientHangs(try require(id), at: now, &effects)
         case .timePassed: expireClaims(at: now, &effects)
         }
     }

@@ -22,6 +22,10 @@ public struct Cause: Sendable, Hashable {
         case earlier
         /// A wait that ended because the two sessions no longer conflict.
         case dissolved
+        /// The client kept others quiet for too long, and did not answer.
+        case hung
+        /// The machine slept.
+        case slept
         /// Disconnected from the bus, or closed.
         case vanished, closed
     }
@@ -83,7 +87,8 @@ extension Event {
         case .close: .close
         case .setForeground: .setForeground
         case .create, .setSilentMode, .setScreenLocked, .clientVanished, .servicesReset, .servicesLost, .routeChanged,
-            .portsChanged, .soundingChanged, .microphoneMuted, .settingsChanged, .interruptionIgnored, .timePassed:
+            .portsChanged, .soundingChanged, .microphoneMuted, .settingsChanged, .interruptionIgnored, .asleep,
+            .clientHangs, .timePassed:
             nil
         }
     }
@@ -101,6 +106,7 @@ extension Event {
         case .servicesReset, .servicesLost, .settingsChanged: .services
         case .microphoneMuted: .microphone
         case .timePassed: .grace
+        case .asleep, .clientHangs: .suspended
         }
     }
 }

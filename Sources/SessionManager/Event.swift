@@ -32,6 +32,10 @@ public enum Event: Sendable, Hashable {
     /// The built-in microphone, while it is part of the route.
     case microphoneMuted(Bool)
     case settingsChanged(Arbiter.Settings)
+    /// True: the machine is about to sleep; false: it has woken up, and what was unplugged meanwhile is known.
+    case asleep(Bool)
+    /// The client of the session kept others quiet for too long, and did not answer.
+    case clientHangs(SessionID)
     /// A session got `began`, but its streams still played at the server after its deadline.
     case interruptionIgnored(SessionID)
     /// The deadline of the rules (``Arbiter/nextDeadline``) has come.
@@ -42,10 +46,10 @@ public enum Event: Sendable, Hashable {
         switch self {
         case .setCategory(let id, _), .activate(let id), .deactivate(let id, _), .overrideOutput(let id, _),
             .setPreferredInput(let id, _), .setPreferences(let id, _), .close(let id), .setForeground(let id, _),
-            .interruptionIgnored(let id):
+            .interruptionIgnored(let id), .clientHangs(let id):
             id
         case .create, .setSilentMode, .setScreenLocked, .clientVanished, .servicesReset, .servicesLost, .routeChanged,
-            .portsChanged, .soundingChanged, .microphoneMuted, .settingsChanged, .timePassed:
+            .portsChanged, .soundingChanged, .microphoneMuted, .settingsChanged, .asleep, .timePassed:
             nil
         }
     }
@@ -53,10 +57,10 @@ public enum Event: Sendable, Hashable {
     /// Whether it may change what keeps sessions interrupted, without an effect about them.
     public var concernsInterruptions: Bool {
         switch self {
-        case .servicesReset, .routeChanged, .portsChanged, .microphoneMuted: true
+        case .servicesReset, .routeChanged, .portsChanged, .microphoneMuted, .asleep: true
         case .create, .setCategory, .activate, .deactivate, .overrideOutput, .setPreferredInput, .setPreferences,
             .close, .setForeground, .setSilentMode, .setScreenLocked, .clientVanished, .servicesLost,
-            .soundingChanged, .settingsChanged, .interruptionIgnored, .timePassed:
+            .soundingChanged, .settingsChanged, .interruptionIgnored, .clientHangs, .timePassed:
             false
         }
     }
@@ -84,6 +88,9 @@ public enum Event: Sendable, Hashable {
         case .microphoneMuted: "microphone-muted"
         case .settingsChanged: "settings-changed"
         case .interruptionIgnored: "interruption-ignored"
+        case .asleep(true): "sleep"
+        case .asleep(false): "wake"
+        case .clientHangs: "client-hangs"
         case .timePassed: "claim-expired"
         }
     }
@@ -112,6 +119,10 @@ public struct Sounding: Sendable, Hashable {
     public var sessions: Set<SessionID>
     /// The adopted sessions whose players can be paused: an unplug pauses them too, whether they mix or not.
     public var pausable: Set<SessionID>
+    /// The adopted sessions whose streams are held when their output is unplugged, until it is back.
+    public var holdable: Set<SessionID>
+    /// The sessions that an unplug never pauses.
+    public var exempt: Set<SessionID>
     /// The outputs on which the streams of each session were last heard, by uid. A session that is not listed never had
     /// a stream: it uses the outputs of the route.
     public var outputs: [SessionID: Set<String>]
@@ -119,8 +130,11 @@ public struct Sounding: Sendable, Hashable {
     public var others: Bool
 
     public init(
-        sessions: Set<SessionID>, pausable: Set<SessionID> = [], outputs: [SessionID: Set<String>] = [:], others: Bool
+        sessions: Set<SessionID>, pausable: Set<SessionID> = [], holdable: Set<SessionID> = [],
+        exempt: Set<SessionID> = [], outputs: [SessionID: Set<String>] = [:], others: Bool
     ) {
+        self.holdable = holdable
+        self.exempt = exempt
         self.sessions = sessions
         self.pausable = pausable
         self.outputs = outputs

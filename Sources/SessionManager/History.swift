@@ -179,10 +179,10 @@ extension Event {
     /// Whether it may influence later events although it has no effect itself.
     var isSilentFact: Bool {
         switch self {
-        case .soundingChanged, .microphoneMuted, .settingsChanged, .servicesLost: true
+        case .soundingChanged, .microphoneMuted, .settingsChanged, .servicesLost, .asleep: true
         case .create, .setCategory, .activate, .deactivate, .overrideOutput, .setPreferredInput, .setPreferences,
             .close, .setForeground, .setSilentMode, .setScreenLocked, .clientVanished, .servicesReset,
-            .routeChanged, .portsChanged, .interruptionIgnored, .timePassed:
+            .routeChanged, .portsChanged, .interruptionIgnored, .clientHangs, .timePassed:
             false
         }
     }

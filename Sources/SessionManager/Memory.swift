@@ -53,6 +53,7 @@ public struct Memory: Sendable {
     public var isSilentMode = false
     public var isScreenLocked = false
     public var isMicrophoneMuted = false
+    public var isAsleep = false
     public var audio: Audio?
     /// Also if ``audio`` is nil because the server has not been read yet: needed to report a loss, and its end, once.
     public var services = Arbiter.Services.unknown
@@ -84,6 +85,7 @@ extension Arbiter {
         memory.isSilentMode = isSilentMode
         memory.isScreenLocked = isScreenLocked
         memory.isMicrophoneMuted = isMicrophoneMuted
+        memory.isAsleep = isAsleep
         memory.audio = audio
         memory.services = services
         memory.sounding = sounding
@@ -104,6 +106,7 @@ extension Arbiter {
         isSilentMode = memory.isSilentMode
         isScreenLocked = memory.isScreenLocked
         isMicrophoneMuted = memory.isMicrophoneMuted
+        isAsleep = memory.isAsleep
         audio = memory.audio
         services = memory.audio == nil ? memory.services : .there
         sessions = memory.members.map(Session.init)

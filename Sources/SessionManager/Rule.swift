@@ -10,6 +10,8 @@ public enum Rule: String, CaseIterable, Sendable, Hashable {
     case classes = "§3"
     /// The matrix: who is interrupted, ducked or refused; the background rules.
     case matrix = "§4"
+    /// The machine went to sleep, or a client that kept others quiet did not answer.
+    case suspended = "§5"
     /// An interrupted session is already silent; after `ended` it must activate itself to come back.
     case comesBack = "R2"
     /// A session that is already interrupted also waits for a newer one.

@@ -143,9 +143,10 @@ struct Standing: Sendable {
     /// An alarm or a call is heard whatever its category.
     var obeysSilentSwitch: Bool { sessionClass == .app && configuration.category.obeysSilentSwitch }
     var isDucker: Bool { isActive && configuration.ducksOthers }
-    /// Only app sessions with an output can be ducked, and a ducker is not ducked by another one.
-    var canBeDucked: Bool {
-        isActive && sessionClass == .app && configuration.category.hasOutput && !configuration.ducksOthers
+    /// Only app sessions with an output can be ducked, or alerts as well, and a ducker is not ducked by another one.
+    func canBeDucked(orAlert: Bool) -> Bool {
+        isActive && (sessionClass == .app || orAlert && sessionClass == .alert) && configuration.category.hasOutput
+            && !configuration.ducksOthers
     }
     /// Whether it plays: by its streams, or by its state if no server can be asked. An interrupted session counts as
     /// silent for all others at once, even while its last samples are played.

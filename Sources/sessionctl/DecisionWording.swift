@@ -35,6 +35,9 @@ extension Wording {
         case "microphone-muted": "microphone \(step.last == "muted" ? "muted" : "no longer muted")"
         case "settings-changed": "settings reloaded"
         case "interruption-ignored": "played on although it was interrupted"
+        case "sleep": "the machine goes to sleep"
+        case "wake": "the machine is awake"
+        case "client-hangs": "did not answer, and is inactive now"
         case "claim-expired": "its grace period ended"
         default: decision.event.escaped
         }
@@ -87,6 +90,9 @@ extension Wording {
             // For the session itself, the name of the event already says this.
             return isSubject ? nil : who + (fields["effect"]?.stringValue ?? "")
         case "interruption-began":
+            // For the session itself, the event already says this.
+            if decision.event == "client-hangs" { return nil }
+            if decision.event == "sleep" { return who + "paused" + rule }
             let reason = fields["reason"]?.stringValue.flatMap(InterruptionReason.init(rawValue:))
             let by = fields["by"]?.objectPathValue ?? ObjectPath.none
             let name = by == ObjectPath.none ? nil : fields["by-name"]?.stringValue?.escaped
@@ -128,7 +134,7 @@ extension PastDecision {
         guard error == nil, requests.isEmpty else { return true }
         switch event {
         case "set-silent-mode", "set-screen-locked", "services-lost", "services-reset", "settings-changed",
-            "microphone-muted":
+            "microphone-muted", "client-hangs":
             return true
         // A program that ended without closing its sessions may have been heard.
         case "client-vanished": return !effects.isEmpty

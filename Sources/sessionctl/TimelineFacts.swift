@@ -67,8 +67,11 @@ struct TimelineFacts {
         }
         if let kind = Self.kind(decision) { recorder.describe(decision.session, kind: kind) }
         switch decision.event {
-        case "set-silent-mode", "set-screen-locked", "services-lost", "services-reset", "microphone-muted":
+        case "set-silent-mode", "set-screen-locked", "services-lost", "services-reset", "microphone-muted", "sleep",
+            "wake":
             recorder.mark(Wording.event(decision), at: decision.time)
+        case "client-hangs":
+            recorder.mark("\(names[decision.session]) \(Wording.event(decision))", at: decision.time)
         case _: break
         }
         for effect in decision.effects {

@@ -151,7 +151,7 @@ enum Wording {
     static func interruption(_ reason: InterruptionReason?, by name: String?) -> String {
         switch reason {
         case .default, nil: name.map { "interrupted by \($0)" } ?? "interrupted"
-        case .appWasSuspended: "paused: its program was suspended"
+        case .appWasSuspended: "suspended: the machine sleeps, or its program does not answer"
         case .builtInMicMuted: "paused: the microphone is muted"
         case .routeDisconnected: "paused: its output was disconnected"
         }

@@ -71,9 +71,6 @@ final class AudioServer {
         backend.start()
     }
 
-    /// The machine has woken up.
-    func wake() { submit(.server(.woke)) }
-
     // MARK: Requests
 
     func ask(_ request: Routing.Request, _ reason: RouteChangeReason) {

@@ -49,6 +49,8 @@ final class Daemon {
     private(set) var neighbours: Neighbours?
     private var players: PlayerKeeper?
     private var sleepWatch: SleepWatch?
+    /// As decided last, also before there is a ``sleepWatch``.
+    private var delaysSleep = false
     /// Nil if no state can be stored.
     var state: StateFile?
     /// The id of the bus; empty if unknown.
@@ -141,9 +143,10 @@ final class Daemon {
     }
 
     private func startSleepWatch() {
-        sleepWatch = SleepWatch(loop: loop, shared: bus.isSystem ? connection : nil, log: log) { [unowned self] in
-            audio?.wake()
-        }
+        sleepWatch = SleepWatch(
+            loop: loop, shared: bus.isSystem ? connection : nil, wasAsleep: arbiter.isAsleep, log: log
+        ) { [unowned self] isAsleep in submit(isAsleep ? .machineSleeps : .machineWoke) }
+        sleepWatch?.delaysSleep = delaysSleep
     }
 
     private func startPlayers() {
@@ -234,6 +237,12 @@ final class Daemon {
         case .keepPauses(let pauses): players?.kept(pauses)
         case .player(let id, let request): players?.send(request, to: id)
         case .showPlayer(let id): players?.show(id)
+        case .delaySleep(let delays):
+            delaysSleep = delays
+            // The signals are on their way before the machine sleeps.
+            connection.push()
+            sleepWatch?.delaysSleep = delays
+        case .ping(let client): ping(client)
         case .warn(let text): log.warning("\(text)")
         case .notice(let text): log.notice("\(text)")
         }
@@ -407,6 +416,23 @@ extension Daemon {
                     if client.sessionCount == 0 { clients[name] = nil }
                 }
             }
+        }
+    }
+
+    /// Asks the client whether it still runs. An error is an answer, too, unless the bus gave it.
+    private func ping(_ id: ClientID) {
+        guard let client = clients.values.first(where: { $0.id == id }),
+            let message = try? Message.methodCall(
+                destination: client.name, path: "/", interface: "org.freedesktop.DBus.Peer", member: "Ping")
+        else { return }
+        message.autoStart = false
+        connection.call(message, timeout: HangingClients.patience) { [weak self] result in
+            let unanswered = [
+                Failure.Name.noReply, Failure.Name.disconnected, Failure.Name.serviceUnknown,
+                Failure.Name.nameHasNoOwner,
+            ]
+            if case .failure(let failure) = result, unanswered.contains(failure.name) { return }
+            self?.submit(.pingAnswered(id))
         }
     }
 

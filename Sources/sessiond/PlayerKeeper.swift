@@ -20,7 +20,8 @@ final class PlayerKeeper {
             var sandbox: String?
             if case .application(let id, _) = process.confinement { sandbox = id }
             return PlayerOrigin(
-                name: player.names.min() ?? "", process: player.processID, ancestry: process.ancestry, sandbox: sandbox)
+                name: player.names.min() ?? "", process: player.processID, ancestry: process.ancestry, sandbox: sandbox,
+                names: process.names.union(sandbox.map { [$0] } ?? []))
         }
         players.onNotice = { [log = daemon.log] in log.notice("\($0)") }
         players.onEvent = { [unowned self] id, event in

@@ -55,6 +55,12 @@ extension DaemonStage {
         try manager("ListSessions", timeout: 60)[0].arrayValue?.compactMap(\.asProperties) ?? []
     }
 
+    /// The state of the session of that name; nil: there is none.
+    func state(named name: String) throws -> String? {
+        let session = try listedSessions().first { $0["Name"]?.stringValue == name }
+        return session?["State"]?.stringValue
+    }
+
     /// Checks what is true after any event: at most one non-mixable app session is active, and no session is ducked
     /// unless another one ducks it.
     func expectInvariants(_ location: SourceLocation = #_sourceLocation) throws {

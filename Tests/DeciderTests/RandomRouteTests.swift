@@ -277,9 +277,9 @@ struct RouteRun {
                 ask(former, reason, mayRepeat: true)
             case .guardOutput(let isGuarded): server.isGuarded = isGuarded
             case .releaseOutput: server.heldSince = nil
+            case .ping(let client): decider.submit(.pingAnswered(client))
             case .ask, .wish, .move, .prepareHold, .measure, .streams, .look, .checkPlayers, .keepPauses, .player,
-                .showPlayer,
-                .warn, .notice:
+                .showPlayer, .delaySleep, .warn, .notice:
                 break
             }
         }

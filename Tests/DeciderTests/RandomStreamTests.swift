@@ -239,9 +239,9 @@ struct StreamRun {
             case .look: decider.submit(.streams(server.seen))
             case .checkPlayers: decider.submit(.players)
             case .player(let label, let request): send(request, to: label)
+            case .ping(let client): decider.submit(.pingAnswered(client))
             case .streams, .ask, .wish, .guardOutput, .releaseOutput, .move, .prepareHold, .measure, .keepPauses,
-                .showPlayer,
-                .warn, .notice:
+                .showPlayer, .delaySleep, .warn, .notice:
                 break
             }
         }

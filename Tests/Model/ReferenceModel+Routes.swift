@@ -100,7 +100,11 @@ extension ReferenceModel {
             if !isQuiet {
                 result.insert(.routed(nil, reason))
                 for session in sessions {
-                    let isWoken = reason == .wakeFromSleep && before.session(session.id)?.isPlaying == true
+                    // A session that the sleep interrupted was active as well.
+                    let old = before.session(session.id)
+                    let isWoken =
+                        reason == .wakeFromSleep
+                        && (old?.isPlaying == true || old?.interruption?.reason == .appWasSuspended)
                     if before.own(session) != own(session) || isWoken { result.insert(.routed(session.id, reason)) }
                 }
             }

@@ -37,6 +37,8 @@ struct ReferenceModel {
         var gone: Set<Port> = []
         /// Its outputs that were unplugged while it was interrupted, and are still away.
         var away: Set<Port> = []
+        /// The machine has not woken up since.
+        var sleeps = false
         /// A session that it waited for ended without a should-resume hint.
         var isSpoiled = false
     }
@@ -92,6 +94,7 @@ struct ReferenceModel {
     var edges: [Edge] = []
     var isSilent = false
     var isLocked = false
+    var isAsleep = false
     var sounding: Sounding?
     var audio: Audio?
     private(set) var lastID: UInt64 = 0
@@ -119,7 +122,8 @@ struct ReferenceModel {
 
     /// §4: an app session with an output is ducked while another active session ducks, unless it ducks others itself.
     func isDucked(_ session: ModelSession) -> Bool {
-        guard session.isPlaying, !session.isPrivileged, session.outputs else { return false }
+        let isAlert = settings.ducksAlerts && session.sessionClass == .alert
+        guard session.isPlaying, isAlert || !session.isPrivileged, session.outputs else { return false }
         guard !session.configuration.options.contains(.duckOthers) else { return false }
         return sessions.contains {
             $0.id != session.id && $0.isPlaying && $0.configuration.options.contains(.duckOthers)
@@ -242,6 +246,29 @@ struct ReferenceModel {
             audio = new
             comeBack(new.outputs, before: old.outputs)
             unplug(old.outputs + old.route.outputs, old, new)
+        case .asleep(true):
+            // "Every active session of class `app` that is not interrupted gets `began` before the machine sleeps."
+            if !settings.pausesForSleep || isAsleep { break }
+            isAsleep = true
+            let waiting = sessions.filter { $0.interruption != nil && !$0.isPrivileged }.map(\.id)
+            let playing = sessions.filter { $0.isPlaying && !$0.isPrivileged }
+            for session in playing.sorted(by: { $0.lastActive > $1.lastActive }) {
+                stop(session.id, .appWasSuspended, by: nil)
+                change(session.id) { $0.sleeps = true }
+            }
+            // "should-resume by `[sleep] resume`", "its hint is the AND with `[sleep] resume`".
+            if settings.resumesAfterSleep { break }
+            for id in waiting + playing.map(\.id) { change(id) { $0.isSpoiled = true } }
+        case .asleep(false):
+            isAsleep = false
+            for session in sessions { change(session.id) { $0.sleeps = false } }
+        case .clientHangs(let id):
+            // "Its session becomes inactive as by Deactivate without notify-others and gets `began`."
+            let place = try place(of: id)
+            guard sessions[place].isPlaying, !sessions[place].isPrivileged else { break }
+            stop(id, .appWasSuspended, by: nil)
+            leave(id, recommends: false)
+            sessions[place].status = .idle
         // This changes the sound of no session.
         case .interruptionIgnored(let id): _ = try place(of: id)
         case .overrideOutput, .setPreferredInput, .servicesLost, .microphoneMuted, .settingsChanged:
@@ -329,6 +356,13 @@ struct ReferenceModel {
         outcome.interruptions.append(.began(id, reason, by: by))
     }
 
+    private mutating func change(_ id: SessionID, _ body: (inout ModelInterruption) -> Void) {
+        let place = sessions.firstIndex { $0.id == id }!
+        guard var interruption = sessions[place].interruption else { return }
+        body(&interruption)
+        sessions[place].status = .interrupted(interruption)
+    }
+
     /// Ends the waits for a session, and its own claim (R5, R7, R11, R12). The end of a call or an alert always gives
     /// the should-resume hint.
     private mutating func leave(_ id: SessionID, recommends: Bool) {
@@ -384,10 +418,15 @@ struct ReferenceModel {
             guard settings.pausesOnUnplug, session.preferences.interruptsOnRouteDisconnect, !session.isPrivileged else {
                 continue
             }
+            // "Names that an unplug never pauses"; `unplug = all` "holds every program whose output went".
+            if sounding?.exempt.contains(session.id) == true { continue }
+            let isHeld = sounding?.holdable.contains(session.id) == true
             let isPausable = sounding?.pausable.contains(session.id) == true
             // The daemon itself has asked an adopted player to resume.
-            let isResuming = session.deadline != nil && session.mayResume && isPausable
-            guard isResuming || session.isPlaying && (isPausable || session.id == nowPlaying) else { continue }
+            let isResuming = session.deadline != nil && session.mayResume && isPausable && !isHeld
+            guard isResuming || session.isPlaying && (isPausable || isHeld || session.id == nowPlaying) else {
+                continue
+            }
             stop(session.id, .routeDisconnected, by: nil)
             guard var interruption = sessions[place].interruption else { continue }
             interruption.gone = Set(lost)
@@ -416,10 +455,14 @@ struct ReferenceModel {
     /// §7: the unplugged output is the output again, soon enough, and no other session prevents a resume.
     private mutating func replug(_ before: [Port], _ now: [Port]) {
         for place in sessions.indices {
-            guard var interruption = sessions[place].interruption, settings.replug > 0,
-                !edges.contains(where: { $0.waiter == sessions[place].id }),
-                self.now.microseconds - interruption.since.microseconds <= UInt64(settings.replug * 1_000_000)
+            guard var interruption = sessions[place].interruption,
+                !edges.contains(where: { $0.waiter == sessions[place].id })
             else { continue }
+            let isInTime =
+                settings.replug > 0
+                && self.now.microseconds - interruption.since.microseconds <= UInt64(settings.replug * 1_000_000)
+            // "Until its user starts it again or the output is back."
+            guard isInTime || sounding?.holdable.contains(sessions[place].id) == true else { continue }
             let isBack = now.contains { port in
                 interruption.gone.contains { isSame($0, port) } && !before.contains { $0.uid == port.uid }
             }
@@ -438,7 +481,7 @@ struct ReferenceModel {
             else {
                 return false
             }
-            return !edges.contains { $0.waiter == session.id }
+            return !interruption.sleeps && !edges.contains { $0.waiter == session.id }
         }
         for session in free.sorted(by: { $0.interruption!.number > $1.interruption!.number }) {
             let interruption = session.interruption!

@@ -47,7 +47,7 @@ import Testing
                 route: Route(inputs: coin() ? [ports[2]] : [], outputs: [ports[coin() ? 0 : 1]]),
                 inputs: coin() ? [ports[2]] : [], outputs: Array(ports.prefix(coin() ? 2 : 1)))
         }
-        switch Int.random(in: 0..<40, using: &random) {
+        switch Int.random(in: 0..<42, using: &random) {
         case 0..<5:
             return .create(
                 NewSession(
@@ -82,7 +82,11 @@ import Testing
             settings.maxSessions = pick([1024, 6])
             settings.pausesOnUnplug = settings.maxSessions == 6
             settings.replug = settings.maxAge * 3
+            settings.resumesAfterSleep = coin()
+            settings.pausesForSleep = coin()
             return .settingsChanged(settings)
+        case 39: return .asleep(coin())
+        case 40: return .clientHangs(id)
         case 36: return .overrideOutput(id, coin() ? .speaker : .none)
         case 37: return .setPreferredInput(id, uid: pick(["", "MicrophoneBuiltIn", "no such \" one"]))
         case 38:

@@ -144,7 +144,8 @@ struct RandomRun {
         case 76..<79: return [.setSilentMode(Bool.random(using: &random))]
         case 79..<81: return [.setScreenLocked(Bool.random(using: &random))]
         case 81..<86: return [.soundingChanged(sounding(world))]
-        case 86..<88: return newcomer(last)
+        case 86: return newcomer(last)
+        case 87: return Bool.random(using: &random) ? [.asleep(Bool.random(using: &random))] : [.clientHangs(id)]
         case 88..<95:
             switch Int.random(in: 0..<3, using: &random) {
             case 0: return [.routeChanged(pick(RouteChangeReason.allCases), Hardware.random(&random))]
@@ -290,6 +291,7 @@ extension Event {
         case .close(let id): .close(number(id))
         case .setForeground(let id, let isForeground): .setForeground(number(id), isForeground)
         case .interruptionIgnored(let id): .interruptionIgnored(number(id))
+        case .clientHangs(let id): .clientHangs(number(id))
         case .soundingChanged(let sounding):
             .soundingChanged(
                 sounding.map {
@@ -299,7 +301,7 @@ extension Event {
                         others: $0.others)
                 })
         case .create, .setSilentMode, .setScreenLocked, .clientVanished, .servicesReset, .servicesLost, .routeChanged,
-            .portsChanged, .microphoneMuted, .settingsChanged, .timePassed:
+            .portsChanged, .microphoneMuted, .settingsChanged, .asleep, .timePassed:
             self
         }
     }

@@ -24,6 +24,8 @@ import Testing
         var hasOutputs = false
         /// Whether the switches change, the first session goes to the background, and the others close or disconnect.
         var hasSurroundings = false
+        /// Whether the machine sleeps and wakes up, and whether the clients hang.
+        var sleeps = false
         let length: Int
         var testDescription: String { name }
     }
@@ -53,6 +55,11 @@ import Testing
         Cast(
             name: "surroundings of mixing ones", roles: [Role(.mixingVoice), Role(.ambient), Role(.ducker)],
             alternative: .ambient, hasSurroundings: true, length: 5),
+        Cast(
+            name: "sleep of players", roles: [Role(.music), Role(.music), Role(.voice, .call)], sleeps: true, length: 5),
+        Cast(
+            name: "sleep of duckers", roles: [Role(.ducker), Role(.podcast), Role(.music, .alert)], sleeps: true,
+            length: 5),
         Cast(
             name: "a recorder in the background", roles: [Role(.recording), Role(.music), Role(.voice, .call)],
             alternative: .mixingVoice, hasSurroundings: true, length: 5),
@@ -90,6 +97,7 @@ import Testing
                 .routeChanged(.newDeviceAvailable, UnplugRuleTests.desk),
             ]
         }
+        if cast.sleeps { events += [.asleep(true), .asleep(false), .clientHangs(ids[0]), .clientHangs(ids[2])] }
         var explorer = Explorer(events: events)
         explorer.explore(world, length: cast.length)
         for failure in explorer.failures.values.sorted() { Issue.record("\(failure)") }
@@ -143,6 +151,8 @@ func shortText(_ event: Event) -> String {
     case .close(let id): "\(id) close"
     case .setForeground(let id, let isForeground): "\(id) foreground(\(isForeground))"
     case .interruptionIgnored(let id): "\(id) ignored"
+    case .clientHangs(let id): "\(id) hangs"
+    case .asleep(let isAsleep): isAsleep ? "sleep" : "wake"
     case .clientVanished(let client): "client \(client.number) vanished"
     case .setSilentMode(let isOn): "silent(\(isOn))"
     case .setScreenLocked(let isOn): "locked(\(isOn))"

@@ -64,7 +64,7 @@ import Testing
                 return handle(.create(new))
             }
             let id = pick(ids)
-            switch Int.random(in: 0..<20, using: &random) {
+            switch Int.random(in: 0..<22, using: &random) {
             case 0..<8: handle(.activate(id))
             case 8..<11: handle(.deactivate(id, notifyOthers: Bool.random(using: &random)))
             case 11..<13: handle(.setCategory(id, try configuration()))
@@ -82,6 +82,8 @@ import Testing
                     sounding.outputs[id] = ["phones", "screen"]
                 }
                 handle(.soundingChanged(Int.random(in: 0..<3, using: &random) == 0 ? nil : sounding))
+            case 19: handle(.asleep(Bool.random(using: &random)))
+            case 20: handle(.clientHangs(id))
             default: handle(.close(id))
             }
         }

@@ -25,7 +25,8 @@ extension Decider {
         var next: [Work] = [.keepPauses]
         for (id, player) in present {
             // If pausing is turned off, no player may stay paused.
-            let demand = settings.mpris.pause ? demand(of: player) : .resume
+            var demand = settings.mpris.pause ? demand(of: player) : .resume
+            if settings.mpris.pause, !settings.mpris.resume, demand == .resume { demand = .free }
             next += players.book.demand(demand, of: id, at: now.microseconds).map(work)
         }
         // Also one that the daemon has paused, because it may be about to resume it.
@@ -36,7 +37,12 @@ extension Decider {
             member.adopted != nil && pausablePlayers.contains { belongs($0.player, to: member) }
         }
         if players.setPausable(Set(pausable.keys)) { next.append(.hear) }
-        let candidates = settings.mpris.mediaKeys ? present.filter { $0.player.facts?.canControl == true } : []
+        let unreached = settings.mpris.noMediaKeys
+        let candidates =
+            settings.mpris.mediaKeys
+            ? present.filter { _, player in
+                player.facts?.canControl == true && !unreached.contains(where: player.origin.isNamed)
+            } : []
         players.awaitSilence(of: candidates.map(\.player), at: now.microseconds)
         let front = front(of: candidates, at: now)
         if players.setFront(front) { next.append(.act(.showPlayer(front))) }
@@ -156,6 +162,7 @@ extension Decider {
     private func belongs(_ player: Players.Player, to member: Member) -> Bool {
         let origin = player.origin
         guard origin.process != 0 else { return false }
+        if case .name(let phone)? = member.adopted?.program, origin.isPhone(phone) { return true }
         if let sandbox = origin.sandbox { return sandbox == member.desktopEntry }
         guard member.process != 0 else { return false }
         return origin.ancestry.contains(member.process) || member.ancestry?.contains(origin.process) == true
@@ -165,6 +172,7 @@ extension Decider {
     private func belongs(_ player: Players.Player, to stream: StreamFacts) -> Bool {
         let origin = player.origin
         guard origin.process != 0 else { return false }
+        if let phone = stream.stream.inputName, origin.isPhone(phone) { return true }
         if let sandbox = origin.sandbox { return sandbox == stream.sandbox }
         guard stream.sandbox == nil else { return false }
         if stream.ancestry.contains(origin.process) { return true }

@@ -36,6 +36,7 @@ public struct Decider: Sendable {
     /// When the streams must be looked at again.
     private var streamsDeadline: Instant?
     private var lastClient: UInt64 = 0
+    var suspension = Suspension()
     /// Facts that are not handled yet.
     private var inbox: [Fact] = []
     /// The remaining work for the last fact; the next step is the last element.
@@ -70,6 +71,10 @@ public struct Decider: Sendable {
         case takeBack(String)
         case takeBackSession(SessionID)
         case checkTime
+        case sleep
+        case wakeSoon
+        case checkSleep
+        case checkClients
         case act(Action)
     }
 
@@ -135,7 +140,7 @@ public struct Decider: Sendable {
         case .streams(let seen):
             self.seen = seen
             for found in seen.found { enforcement.takeOver(found.stream, found.kept, isNew: found.isNew) }
-            push([.adopt(limit: 1_000), .hear, .treat, .hearPlayers, .placeRecordings])
+            push([.adopt(limit: 1_000), .hear, .treat, .hearPlayers, .placeRecordings, .checkSleep, .checkClients])
         case .application(let id, let application): update(id) { $0.application = application }
         case .ancestry(let id, let ancestry): update(id) { $0.ancestry = ancestry }
         case .processEnded(let id): update(id) { $0.process = 0 }
@@ -154,6 +159,11 @@ public struct Decider: Sendable {
             players.book.maxAge = PauseBook<String>.maxAge(settings)
             history = History(capacity: settings.limits.history, keeping: history)
             push([.expire, .event(.settingsChanged(Arbiter.Settings(settings))), .treatPlayers])
+        case .machineSleeps: push([.sleep])
+        case .machineWoke: push([.route(.woke), .wakeSoon])
+        case .pingAnswered(let client):
+            suspension.clients.answered(client)
+            push([.checkClients])
         case .timePassed: push([.checkTime])
         }
     }
@@ -163,6 +173,7 @@ public struct Decider: Sendable {
         var earliest = arbiter.nextDeadline
         for case let due? in [
             routing.nextDeadline, streamsDeadline, outputs.deadline, players.keptExpires, players.nextDeadline,
+            suspension.nextDeadline,
         ]
         where earliest.map({ due < $0 }) ?? true {
             earliest = due
@@ -241,6 +252,10 @@ public struct Decider: Sendable {
         case .takeBack(let id): takeBack(id)
         case .takeBackSession(let id): takeBack(id, at: now)
         case .checkTime: checkTime(at: now)
+        case .sleep: machineSleeps(at: now)
+        case .wakeSoon: if arbiter.isAsleep { suspension.woke(at: now) }
+        case .checkSleep: return checkSleep(at: now)
+        case .checkClients: checkClients(at: now)
         case .act(let action):
             note(action, at: now)
             return action
@@ -287,7 +302,8 @@ public struct Decider: Sendable {
             players.isCheckDue = true
             checked = [.act(.checkPlayers)]
         }
-        push(wanted + guarded + checked)
+        let suspended: [Work] = [.checkSleep] + (hasEffects ? [.checkClients] : [])
+        push(wanted + guarded + checked + suspended)
     }
 
     /// Whether no session is heard that was paused because its output was unplugged.
@@ -305,6 +321,10 @@ public struct Decider: Sendable {
         if let time = outputs.deadline, time <= now { due.append(.hear) }
         if let time = players.keptExpires, time <= now { due.append(.keepPauses) }
         if let time = players.nextDeadline, time <= now { due.append(.checkPlayers) }
+        if let time = suspension.nextDeadline, time <= now {
+            if suspension.isAwake(at: now) { due.append(.event(.asleep(false))) }
+            due += [.checkSleep, .checkClients]
+        }
         push(due)
     }
 
@@ -374,7 +394,7 @@ public struct Decider: Sendable {
     }
 
     /// The sessions as far as streams are concerned.
-    private var facts: Enforcement.Facts {
+    var facts: Enforcement.Facts {
         let isNeeded = !seen.streams.isEmpty || hasAdopted
         var facts = Enforcement.Facts(
             sessions: isNeeded ? arbiter.sessions.compactMap(describe) : [], streams: seen.streams,
@@ -422,7 +442,9 @@ public struct Decider: Sendable {
         }
         // A session that also records is in a conversation, which continues without headphones.
         let listening = streams.filter { $0.direction == .record }.flatMap { owners[$0.id] ?? [] }
-        heard.pausable = players.pausable.subtracting(listening)
+        heard.exempt = unplugExempt(owners)
+        heard.pausable = players.pausable.subtracting(listening).subtracting(heard.exempt)
+        heard.holdable = holdable.subtracting(listening).subtracting(heard.exempt).subtracting(heard.pausable)
         outputs.look(streams, of: arbiter.sessions, at: now) { owners[$0] ?? [] }
         heard.outputs = outputs.outputs
         return heard
@@ -583,7 +605,7 @@ extension Action {
         case .player(_, .play): ("resume-player", [])
         case .player(_, .ask), .decided, .wish, .guardOutput, .prepareHold, .measure, .streams, .look, .checkPlayers,
             .keepPauses,
-            .showPlayer, .warn, .notice:
+            .showPlayer, .delaySleep, .ping, .warn, .notice:
             nil
         }
     }
@@ -601,8 +623,11 @@ extension Arbiter.Settings {
         grace = settings.interruption.grace
         maxAge = settings.interruption.maxAge
         duckGain = settings.ducking.gain
-        pausesOnUnplug = settings.routes.unplug
+        ducksAlerts = settings.ducking.alerts
+        pausesOnUnplug = settings.routes.unplug != .off
         replug = settings.routes.replug
+        pausesForSleep = settings.sleep.pause
+        resumesAfterSleep = settings.sleep.resume
         maxSessions = settings.limits.sessions
         maxSessionsPerClient = settings.limits.sessionsPerClient
     }

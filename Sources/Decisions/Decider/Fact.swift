@@ -33,6 +33,12 @@ public enum Fact: Sendable {
     /// The answer to a request was sent: the players are checked (``Action/checkPlayers``).
     case players
     case settings(Settings)
+    /// The machine is about to sleep.
+    case machineSleeps
+    /// The machine has woken up.
+    case machineWoke
+    /// A client has answered ``Action/ping(_:)``.
+    case pingAnswered(ClientID)
     /// The time of ``Decider/nextDeadline`` has come.
     case timePassed
 }
@@ -105,6 +111,10 @@ public enum Action: Sendable {
     case player(String, PlayerRequest)
     /// The player that media keys reach from now on; nil: none.
     case showPlayer(String?)
+    /// Whether the machine must wait before it sleeps, because something plays that must be paused first.
+    case delaySleep(Bool)
+    /// Asks a client whether it still runs. If it answers within ``HangingClients/patience``, ``Fact/pingAnswered(_:)`` is due.
+    case ping(ClientID)
     case warn(String)
     case notice(String)
 }

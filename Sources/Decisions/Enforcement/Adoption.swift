@@ -50,6 +50,8 @@ struct Adoption {
 
     private func role(of facts: StreamFacts, _ program: Program) -> Settings.Role? {
         guard let ground = ground(for: program) else { return nil }
+        // What the server plays from an input never interrupts others.
+        if facts.stream.inputName != nil { return Adoption.mixingPlayback }
         let label = labelled(facts.stream)
         let callRole = labelledCall(program.key)
         // Streams of the server itself and recordings are adopted only as calls.
@@ -61,6 +63,8 @@ struct Adoption {
             let mayAlert = may(program, role.sessionClass) && !isQuietAlarm(facts.stream.id)
             return mayAlert ? role : Adoption.mixingPlayback
         }
+        // It ducks others, and is never silenced itself.
+        if settings.ducking.screenReaders, facts.readsAloud { return Adoption.reader }
         guard let role = label else {
             // What the server plays without a client is adopted only for what it says it is.
             if program.key == Program.eventSounds { return nil }
@@ -189,7 +193,7 @@ struct Adoption {
     private func exclusion(of program: Program) -> Unadopted? {
         if settings.adoption.never.contains(where: program.names.contains) { return .never }
         if isAlways(program) { return nil }
-        if program.isScreenReader { return .screenReader }
+        if program.isScreenReader, !settings.ducking.screenReaders { return .screenReader }
         return settings.adoption.streams == .off ? .off : nil
     }
 
@@ -217,10 +221,14 @@ struct Adoption {
     private static let guessedCall = Settings.Role(known(.playback, []), sessionClass: .call)
     /// A program that plays without a label.
     private static let unlabelled = Settings.Role(known(.playback, []))
+    /// A program that reads the screen aloud.
+    private static let reader = Settings.Role(known(.playback, .duckOthers, .voicePrompt))
     private static let mixingPlayback = Settings.Role(known(.playback, .mixWithOthers))
 
-    private static func known(_ category: Category, _ options: Options) -> Configuration {
-        guard let configuration = try? Configuration(category: category, options: options) else {
+    private static func known(
+        _ category: Category, _ options: Options, _ mode: Mode = .default
+    ) -> Configuration {
+        guard let configuration = try? Configuration(category: category, mode: mode, options: options) else {
             preconditionFailure("playback may mix")
         }
         return configuration

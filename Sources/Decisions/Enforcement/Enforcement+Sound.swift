@@ -1,7 +1,7 @@
 import PluginAPI
 
 /// Streams that are judged by their sound (`[ducking] silent-streams`): those of programs without a session that duck
-/// others because of their role.
+/// others because of their role, or because they read the screen aloud (`[ducking] screen-readers`).
 extension Enforcement {
     /// Microseconds after the last sound of such a stream, including ``AudioStream/soundSpan``, until others are no longer
     /// ducked.
@@ -9,12 +9,14 @@ extension Enforcement {
 
     /// The streams that play and are to be measured. A held stream makes no sound, whatever its program does.
     func judgedBySound(_ facts: Facts) -> Set<AudioStream.ID> {
-        guard settings.ducking.silentStreams else { return [] }
+        let ducking = settings.ducking
+        guard ducking.silentStreams || ducking.screenReaders else { return [] }
         let clients = facts.sessions.filter { $0.kind == .client }
         let judged = facts.streams.filter { facts in
             let stream = facts.stream
             return stream.direction == .playback && !stream.isCorked && !stream.isHeld
                 && StreamOwnership.owners(of: facts, among: clients).isEmpty
+                && (ducking.silentStreams || facts.readsAloud)
                 && adoption(by: settings).adopted(facts)?.ducksByItsRole == true
         }
         return Set(judged.map(\.stream.id))

@@ -514,8 +514,8 @@ public struct Enforcement: Sendable {
             let verdict = verdict(on: stream, of: session, among: all, before, at: now, &outcome)
             result = result.map { Treatment.milder($0, verdict) } ?? verdict
         }
-        // The hold sink takes no encoded sound: the server would end the stream.
-        if result == .held, stream.isEncoded { return .muted }
+        // The hold sink takes no encoded sound: the server would end the stream. What comes from an input does not wait.
+        if result == .held, stream.isEncoded || stream.inputName != nil { return .muted }
         return result ?? .free(lowered: 0)
     }
 

@@ -8,8 +8,29 @@ public struct PlayerOrigin: Sendable, Hashable {
     public var ancestry: [UInt32]
     /// The id of its sandbox, in which process ids mean nothing; nil: none.
     public var sandbox: String?
+    /// All names of its program, by which settings may list it.
+    public var names: Set<String>
 
-    public init(name: String, process: UInt32, ancestry: [UInt32], sandbox: String? = nil) {
+    /// Whether the settings mean it by that name: a name of its program, or its name on the bus, with or without an
+    /// instance (`chromium` for `chromium.instance123`).
+    public func isNamed(_ other: String) -> Bool {
+        name == other || name.hasPrefix(other + ".instance") || names.contains(other)
+    }
+
+    /// Whether BlueZ's mpris-proxy shows the phone of that name by it. The proxy replaces what a bus name may not contain.
+    public func isPhone(_ phone: String) -> Bool {
+        let written = String(
+            phone.unicodeScalars.map { scalar in
+                scalar.isASCII && (scalar.properties.isAlphabetic || ("0"..."9").contains(scalar))
+                    ? Character(scalar) : "_"
+            })
+        return names.contains("mpris-proxy") && name == written
+    }
+
+    public init(
+        name: String, process: UInt32, ancestry: [UInt32], sandbox: String? = nil, names: Set<String> = []
+    ) {
+        self.names = names
         self.name = name
         self.process = process
         self.ancestry = ancestry

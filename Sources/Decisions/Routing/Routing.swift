@@ -406,7 +406,7 @@ extension Event {
         case .portsChanged: .oldDeviceUnavailable
         case .create, .setCategory, .activate, .deactivate, .setPreferences, .close, .setForeground, .setSilentMode,
             .setScreenLocked, .clientVanished, .servicesReset, .servicesLost, .soundingChanged, .microphoneMuted,
-            .settingsChanged, .interruptionIgnored, .timePassed:
+            .settingsChanged, .interruptionIgnored, .asleep, .clientHangs, .timePassed:
             nil
         }
     }

@@ -7,6 +7,7 @@ extension Parser {
         if words.take("silent") { scenario.memory.isSilentMode = true; return }
         if words.take("locked") { scenario.memory.isScreenLocked = true; return }
         if words.take("microphone-muted") { scenario.memory.isMicrophoneMuted = true; return }
+        if words.take("asleep") { scenario.memory.isAsleep = true; return }
         if words.take("server") { scenario.memory.audio = try audio(words.rest(), scenario); return }
         if words.take("services") {
             let word = try words.word("connected or lost")
@@ -24,7 +25,7 @@ extension Parser {
                 throw LineError(
                     token,
                     "unknown word \(quoted(token.word)); use sequence=, last-session=, clock=, silent, locked, "
-                        + "microphone-muted, server, services, sounding or session")
+                        + "microphone-muted, asleep, server, services, sounding or session")
             }
         }
     }
@@ -37,7 +38,12 @@ extension Parser {
         if !words.take("nobody") { ids = Set(try numbers(words.word("sessions or 'nobody'"))) }
         var pausable: Set<SessionID> = []
         if let token = words.takeSetting("pausable") { pausable = Set(try numbers(token, token.required())) }
-        var sounding = Sounding(sessions: ids, pausable: pausable, others: words.take("others"))
+        var holdable: Set<SessionID> = []
+        if let token = words.takeSetting("holdable") { holdable = Set(try numbers(token, token.required())) }
+        var exempt: Set<SessionID> = []
+        if let token = words.takeSetting("exempt") { exempt = Set(try numbers(token, token.required())) }
+        var sounding = Sounding(
+            sessions: ids, pausable: pausable, holdable: holdable, exempt: exempt, others: words.take("others"))
         if words.take("on") {
             for token in words.rest() {
                 for id in try numbers(token) { sounding.outputs[id, default: []].insert(try token.required()) }

@@ -49,6 +49,8 @@ public struct Run {
     private var ids: [String: SessionID] = [:]
     private var names: [SessionID: String] = [:]
     private var clients: [String: ClientID] = [:]
+    /// The clients that answer no Ping.
+    private var hanging: Set<ClientID> = []
     private var now = Instant(microseconds: 0)
     private var wording: Transcript
     private var decisions: [Decision] = []
@@ -146,10 +148,16 @@ public struct Run {
             handle(event(request, id(label) ?? SessionID(0)))
         case .vanish(let client):
             if let id = clients[client] ?? number(client) { handle(.clientVanished(id)) }
+        case .hang(let client):
+            if let id = clients[client] ?? number(client) { hanging.insert(id) }
+        case .machine(let isAsleep):
+            if scenario.isExact { handle(.asleep(isAsleep)) } else { submit(isAsleep ? .machineSleeps : .machineWoke) }
+            if server.isUsed { lookAtStreams() }
         case .fact(let event): handle(event)
-        case .sounding(let labels, let pausable, let outputs, let others):
+        case .sounding(let labels, let pausable, let holdable, let exempt, let outputs, let others):
             var sounding = Sounding(
-                sessions: Set(labels.compactMap(id)), pausable: Set(pausable.compactMap(id)), others: others)
+                sessions: Set(labels.compactMap(id)), pausable: Set(pausable.compactMap(id)),
+                holdable: Set(holdable.compactMap(id)), exempt: Set(exempt.compactMap(id)), others: others)
             for output in outputs {
                 if let id = id(output.session) { sounding.outputs[id, default: []].insert(output.uid) }
             }
@@ -200,6 +208,7 @@ public struct Run {
         case .close: .close(id)
         case .foreground(let isForeground): .setForeground(id, isForeground)
         case .ignored: .interruptionIgnored(id)
+        case .unanswered: .clientHangs(id)
         }
     }
 
@@ -294,6 +303,8 @@ public struct Run {
         case .streams(let commands): if !commands.isEmpty { carryOut(commands) }
         case .look: lookAtStreams()
         case .checkPlayers: decider.submit(.players)
+        case .ping(let client): if !hanging.contains(client) { decider.submit(.pingAnswered(client)) }
+        case .delaySleep: break
         case .player(let label, let request): send(request, to: label)
         case .wish, .guardOutput, .releaseOutput, .prepareHold, .measure, .keepPauses, .showPlayer, .warn, .notice:
             break

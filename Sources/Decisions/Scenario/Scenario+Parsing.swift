@@ -84,8 +84,8 @@ struct Parser {
     }
 
     static let keywords =
-        "session, activate, deactivate, set-category, override, prefer-input, prefer, close, ignored, vanish, "
-        + "foreground, background, silent, lock, microphone, server, server-lost, route, ports, sounding, program, stream, player, pause, play, volume, move, stop, end, exit, wait, at, expire, reload, "
+        "session, activate, deactivate, set-category, override, prefer-input, prefer, close, ignored, unanswered, hang, vanish, "
+        + "foreground, background, silent, lock, microphone, sleep, wake, server, server-lost, route, ports, sounding, program, stream, player, pause, play, volume, move, stop, end, exit, wait, at, expire, reload, "
         + "expect; at the beginning also settings, port, exact, from"
 
     private mutating func content(
@@ -147,16 +147,11 @@ struct Parser {
         case "foreground": return .about(try label(&words, scenario.isExact), .foreground(true))
         case "background": return .about(try label(&words, scenario.isExact), .foreground(false))
         case "ignored": return .about(try label(&words, scenario.isExact), .ignored)
-        case "vanish":
-            let token = try words.word("a client")
-            guard clients.contains(token.word) || scenario.isExact else {
-                throw LineError(
-                    token,
-                    sessions[token.word] == nil
-                        ? "no session has the client \(quoted(token.word)); a session's own client has the name of the session"
-                        : "the session \(quoted(token.word)) has another client; write the name of that client")
-            }
-            return .vanish(token.word)
+        case "unanswered": return .about(try label(&words, scenario.isExact), .unanswered)
+        case "vanish": return .vanish(try client(&words, isExact: scenario.isExact))
+        case "hang": return .hang(try client(&words, isExact: scenario.isExact))
+        case "sleep": return .machine(isAsleep: true)
+        case "wake": return .machine(isAsleep: false)
         case "silent": return .fact(.setSilentMode(try words.isOn()))
         case "lock": return .fact(.setScreenLocked(try words.isOn()))
         case "microphone": return .fact(.microphoneMuted(try words.flag(on: "muted", off: "unmuted")))
@@ -196,6 +191,18 @@ struct Parser {
         default:
             throw LineError(first, "unknown step \(quoted(first.word)); use one of \(Self.keywords)")
         }
+    }
+
+    private func client(_ words: inout Words, isExact: Bool) throws(LineError) -> String {
+        let token = try words.word("a client")
+        guard clients.contains(token.word) || isExact else {
+            throw LineError(
+                token,
+                sessions[token.word] == nil
+                    ? "no session has the client \(quoted(token.word)); a session's own client has the name of the session"
+                    : "the session \(quoted(token.word)) has another client; write the name of that client")
+        }
+        return token.word
     }
 
     private mutating func session(_ number: Int, _ words: inout Words, isExact: Bool) throws(LineError) -> Step {
@@ -330,11 +337,14 @@ struct Parser {
             case "sessions-per-client": settings.maxSessionsPerClient = Int(try token.count(1...UInt64(Int32.max)))
             case "unplug": settings.pausesOnUnplug = try token.isOn()
             case "replug": settings.replug = try token.number(0...1e9)
+            case "alerts": settings.ducksAlerts = try token.isOn()
+            case "sleep": settings.pausesForSleep = try token.isOn()
+            case "wake-resume": settings.resumesAfterSleep = try token.isOn()
             default:
                 throw LineError(
                     token,
                     "unknown setting \(quoted(token.word)); use grace=, max-age=, gain=, sessions=, "
-                        + "sessions-per-client=, unplug=, replug=, streams=, calls=, call-program=, never=, always= or "
+                        + "sessions-per-client=, alerts=, unplug=, replug=, sleep=, wake-resume=, streams=, calls=, call-program=, never=, always= or "
                         + "label-alone=")
             }
         }
@@ -410,6 +420,14 @@ struct Parser {
         if let token = words.takeSetting("pausable") {
             pausable = try list(token, try token.required(), isExact: scenario.isExact)
         }
+        var holdable: [String] = []
+        if let token = words.takeSetting("holdable") {
+            holdable = try list(token, try token.required(), isExact: scenario.isExact)
+        }
+        var exempt: [String] = []
+        if let token = words.takeSetting("exempt") {
+            exempt = try list(token, try token.required(), isExact: scenario.isExact)
+        }
         let others = words.take("others")
         var outputs: [(session: String, uid: String)] = []
         if words.take("on") {
@@ -417,7 +435,8 @@ struct Parser {
                 outputs.append((try label(token, isExact: scenario.isExact), try token.required()))
             }
         }
-        return .sounding(sessions: labels, pausable: pausable, outputs: outputs, others: others)
+        return .sounding(
+            sessions: labels, pausable: pausable, holdable: holdable, exempt: exempt, outputs: outputs, others: others)
     }
 
     private func list(_ token: Token, _ text: String, isExact: Bool) throws(LineError) -> [String] {

@@ -78,9 +78,15 @@ enum Step: Sendable {
     case session(label: String, client: String, NewSession, isAdopted: Bool)
     case about(String, Request)
     case vanish(String)
+    /// From now on, the client answers no Ping.
+    case hang(String)
+    /// The machine is about to sleep, or has woken up.
+    case machine(isAsleep: Bool)
     case fact(Event)
     /// `outputs`: for each session, the uid of an output on which its streams were heard.
-    case sounding(sessions: [String], pausable: [String], outputs: [(session: String, uid: String)], others: Bool)
+    case sounding(
+        sessions: [String], pausable: [String], holdable: [String], exempt: [String],
+        outputs: [(session: String, uid: String)], others: Bool)
     case program(String, SimulatedServer.App)
     case begin(String, SimulatedServer.Beginning)
     case pause(String, Bool)
@@ -110,6 +116,7 @@ enum Step: Sendable {
         case close
         case foreground(Bool)
         case ignored
+        case unanswered
     }
 
     enum Preference: Sendable {

@@ -92,6 +92,8 @@ public struct Transcript: Sendable {
         case .microphoneMuted(let isMuted): "microphone \(isMuted ? "muted" : "unmuted")"
         case .settingsChanged(let settings): "reload \(describe(settings))"
         case .interruptionIgnored(let id): "ignored \(name(id))"
+        case .asleep(let isAsleep): isAsleep ? "sleep" : "wake"
+        case .clientHangs(let id): "unanswered \(name(id))"
         case .timePassed: "expire"
         }
     }
@@ -127,17 +129,20 @@ public struct Transcript: Sendable {
     private func describe(_ settings: Arbiter.Settings) -> String {
         "grace=\(settings.grace) max-age=\(settings.maxAge) gain=\(settings.duckGain) sessions=\(settings.maxSessions) "
             + "sessions-per-client=\(settings.maxSessionsPerClient) "
-            + "unplug=\(settings.pausesOnUnplug ? "on" : "off") replug=\(settings.replug)"
+            + "unplug=\(settings.pausesOnUnplug ? "on" : "off") replug=\(settings.replug) "
+            + "alerts=\(settings.ducksAlerts ? "on" : "off") sleep=\(settings.pausesForSleep ? "on" : "off") wake-resume=\(settings.resumesAfterSleep ? "on" : "off")"
     }
 
     private func describe(_ sounding: Sounding?) -> String {
         guard let sounding else { return "unknown" }
         let sessions = sounding.sessions.isEmpty ? "nobody" : names(sounding.sessions.sorted())
         let pausable = sounding.pausable.isEmpty ? "" : " pausable=" + names(sounding.pausable.sorted())
+        let holdable = sounding.holdable.isEmpty ? "" : " holdable=" + names(sounding.holdable.sorted())
+        let exempt = sounding.exempt.isEmpty ? "" : " exempt=" + names(sounding.exempt.sorted())
         let outputs = sounding.outputs.sorted { $0.key < $1.key }.flatMap { id, uids in
             uids.sorted().map { " \(name(id))=\(written($0))" }
         }
-        return sessions + pausable + (sounding.others ? " others" : "")
+        return sessions + pausable + holdable + exempt + (sounding.others ? " others" : "")
             + (outputs.isEmpty ? "" : " on" + outputs.joined())
     }
 
@@ -180,6 +185,7 @@ public struct Transcript: Sendable {
         if memory.isSilentMode { lines.append("from silent") }
         if memory.isScreenLocked { lines.append("from locked") }
         if memory.isMicrophoneMuted { lines.append("from microphone-muted") }
+        if memory.isAsleep { lines.append("from asleep") }
         if let audio = memory.audio { lines.append("from server\(describe(audio))") }
         if memory.services != (memory.audio == nil ? .unknown : .there) {
             lines.append("from services \(memory.services.rawValue)")

@@ -17,7 +17,7 @@ public struct StateLog: Sendable {
     }
 
     /// The first line of a file; the number is the version of the format and of its meaning.
-    public static let magic: [UInt8] = Array("sessiond state 15\n".utf8)
+    public static let magic: [UInt8] = Array("sessiond state 16\n".utf8)
 
     /// Reads a file's bytes; nil if they do not begin as a state file of this version.
     public init?(_ bytes: [UInt8]) {

@@ -17,6 +17,7 @@ extension StateRecord {
         writer.bool(core.isSilentMode)
         writer.bool(core.isScreenLocked)
         writer.bool(core.isMicrophoneMuted)
+        writer.bool(core.isAsleep)
         writer.string(core.services.rawValue)
         writer.optional(core.sounding) { writer, sounding in
             writer.array(sounding.sessions.sorted()) { $0.id($1) }
@@ -51,6 +52,7 @@ extension StateRecord {
         core.isSilentMode = try reader.bool()
         core.isScreenLocked = try reader.bool()
         core.isMicrophoneMuted = try reader.bool()
+        core.isAsleep = try reader.bool()
         core.services = try reader.word()
         core.sounding = try reader.optional { reader throws(ByteError) in
             let sessions = try reader.array { reader throws(ByteError) in try reader.id() }
