@@ -65,7 +65,7 @@ let groups: [(folder: String, modules: Set<String>)] = [
     ),
     (
         "Platform/C",
-        ["CCurl", "CDBus", "CFilms", "CGStreamer", "CIsolation", "CLinux", "CPulse", "CSQLite", "CStreaming"]
+        ["CCurl", "CDBus", "CFilms", "CGStreamer", "CIsolation", "CLinux", "CPulse", "CSQLite", "CStreaming", "CVideo", "CXCB"]
     ),
     ("Programs", Set(plugins.map(\.program))),
 ]
@@ -122,6 +122,9 @@ let package = Package(
         .target(name: "CStreaming", dependencies: ["CGStreamer"], path: folder(of: "CStreaming")),
         system("CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
         system("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
+        // The window of films.
+        system("CVideo", pkgConfig: "gstreamer-video-1.0", apt: "libgstreamer-plugins-base1.0-dev"),
+        system("CXCB", pkgConfig: "xcb", apt: "libxcb1-dev"),
         system("CFilms", pkgConfig: "gstreamer-pbutils-1.0", apt: "libgstreamer-plugins-base1.0-dev"),
 
         // Values and rules. They import only the standard library.
@@ -178,6 +181,9 @@ let package = Package(
         room(
             "GStreamerBackend", path: "Sources/Backends/GStreamer/Sound",
             ["GStreamerBase", "CGStreamer", "CStreaming", "FileFormats", "EventLoop", "PluginAPI"]),
+        room(
+            "VideoBackend", path: "Sources/Backends/GStreamer/Video",
+            ["GStreamerBackend", "GStreamerBase", "CGStreamer", "CStreaming", "CVideo", "CXCB", "EventLoop", "PluginAPI"]),
         // The requests of the plugin for films to its workers, typed.
         room("FilmRequests", ["Workers", "PluginAPI"]),
         // What opens films, in a worker: nothing else is linked to it.

@@ -45,5 +45,7 @@ package enum Elements {
     /// An element is not installed.
     package struct Missing: Error {
         package let message: String
+
+        package init(message: String) { self.message = message }
     }
 }

@@ -9,6 +9,8 @@ final class Chain {
     let source: MediaSource
     /// The chain's output, valid as long as the chain.
     let pad: UnsafeMutablePointer<GstPad>
+    /// The output of the pictures of a film; nil: the source is played for its sound alone. Valid as long as the chain.
+    let pictures: UnsafeMutablePointer<GstPad>?
     var tags = MediaTags()
 
     private let pipeline: Pipeline
@@ -39,6 +41,7 @@ final class Chain {
         gst_object_ref(pad)
         gst_element_add_pad(bin, pad)
         (self.pad, self.origin) = (pad, origin)
+        pictures = source.isFilm ? Chain.route(origin, in: bin) : nil
         source.apply(to: origin)
         if !source.traits.isFile, let way = gst_element_get_static_pad(origin, "src") {
             shim_limit_supply(way, inner, Preamble.limit)
@@ -51,7 +54,25 @@ final class Chain {
         pipeline.add(bin)
     }
 
-    deinit { gst_object_unref(pad) }
+    deinit {
+        gst_object_unref(pad)
+        if let pictures { gst_object_unref(pictures) }
+    }
+
+    /// Leads the sound and the pictures of a film to their queues, and gives the bin an output for the pictures.
+    private static func route(
+        _ origin: UnsafeMutablePointer<GstElement>, in bin: UnsafeMutablePointer<GstElement>
+    ) -> UnsafeMutablePointer<GstPad>? {
+        guard let sound = Elements.child("sound", of: bin), let pictures = Elements.child("pictures", of: bin),
+            let inner = gst_element_get_static_pad(pictures, "src")
+        else { return nil }
+        defer { gst_object_unref(inner) }
+        shim_route(origin, sound, pictures)
+        guard let pad = gst_ghost_pad_new("pictures", inner) else { return nil }
+        gst_object_ref(pad)
+        gst_element_add_pad(bin, pad)
+        return pad
+    }
 
     /// Sets it to the pipeline's state: playing or paused.
     func start() { gst_element_sync_state_with_parent(bin) }

@@ -12,6 +12,10 @@ public import PluginAPI
 public final class GStreamerPlayer: QueueingEngine {
     private let loop: EventLoop
     private let identity: StreamIdentity
+    /// The end of the pictures; nil: it plays sound alone.
+    private let pictures: (any PictureTail)?
+    /// A film was played to its end, and shows its last picture.
+    private var isAtEnd = false
     private var content = Content.nothing
     /// The previous item, which is silent. It keeps the connection to the server until the next item uses it.
     private var retired: Item?
@@ -69,9 +73,17 @@ public final class GStreamerPlayer: QueueingEngine {
     public var onPlaylist: (([PlaylistEntry]) -> Void)?
 
     /// Connects to nothing before the first ``load(uri:)``.
-    public init(loop: EventLoop, identity: StreamIdentity) {
-        self.loop = loop
-        self.identity = identity
+    public convenience init(loop: EventLoop, identity: StreamIdentity) {
+        self.init(loop: loop, identity: identity, pictures: nil)
+    }
+
+    /// With an end for pictures, it plays films: at its end, a film is paused at its last picture.
+    package init(loop: EventLoop, identity: StreamIdentity, pictures: (any PictureTail)?) {
+        (self.loop, self.identity, self.pictures) = (loop, identity, pictures)
+        pictures?.onStale = { [weak self] in
+            guard let self, state != .playing, !isAtEnd, let item, item.isReady else { return }
+            item.seek(to: item.place, told: false)
+        }
     }
 
     // MARK: Volume, pan and rate
@@ -161,7 +173,8 @@ public final class GStreamerPlayer: QueueingEngine {
     public var isStalled: Bool { state == .playing && item?.isStalled == true }
 
     public var following: String? {
-        didSet { item?.following = following }
+        // The pictures of a film cannot follow without a gap.
+        didSet { if pictures == nil { item?.following = following } }
     }
 
     public func meters() -> [ChannelLevel] {
@@ -176,7 +189,7 @@ public final class GStreamerPlayer: QueueingEngine {
         unload(keepingRetired: true)
         self.uri = uri
         do throws(MediaSource.Refusal) {
-            let source = try MediaSource(uri: uri)
+            let source = try pictures == nil ? MediaSource(uri: uri) : MediaSource(filmAt: uri)
             if let list = source.list {
                 later { $0.take(list) }
             } else if !source.traits.isFile, Playlist.isNamedAsList(uri) {
@@ -255,14 +268,15 @@ public final class GStreamerPlayer: QueueingEngine {
     }
 
     private func open(_ source: MediaSource) {
+        isAtEnd = false
         do throws(PipelineError) {
-            let made = try Item(source, identity: identity, device: device, loop: loop)
+            let made = try Item(source, identity: identity, device: device, pictures: pictures, loop: loop)
             made.volume.set(isMuted ? 0 : volume)
             made.duck.set(GainRamp.gain(duckGain))
             made.apply(filters: filters, pan: pan)
             made.rate = rate
             made.loops = loops
-            made.following = following
+            if pictures == nil { made.following = following }
             made.onEvent = { [weak self] in self?.take($0) }
             content = .item(made)
             made.prepare()
@@ -291,7 +305,11 @@ public final class GStreamerPlayer: QueueingEngine {
         case .tags(let tags): onTags?(tags)
         case .ended:
             guard state == .playing, let item else { return }
-            if item.source.traits.canSeek {
+            if pictures != nil {
+                item.pause()
+                isAtEnd = true
+                state = .paused
+            } else if item.source.traits.canSeek {
                 // The state changes before the end is reported: opening a new stream takes some time.
                 item.rewind()
                 state = .stopped
@@ -387,6 +405,7 @@ public final class GStreamerPlayer: QueueingEngine {
     }
 
     private func fail(_ message: String) {
+        isAtEnd = false
         watchdog.disarm()
         closeItem()
         state = .failed
@@ -414,6 +433,11 @@ public final class GStreamerPlayer: QueueingEngine {
             throw SessionError(.cannotStartPlaying, "the loaded item failed: load it again, or another one")
         }
         reopen()
+        if isAtEnd {
+            isAtEnd = false
+            item?.loopsLeft = loops
+            item?.seek(to: 0, told: false)
+        }
         item?.play()
         state = .playing
         if let item, item.volume.isMoving || item.duck.isMoving { ramping.arm(after: 0.5) }
@@ -428,6 +452,7 @@ public final class GStreamerPlayer: QueueingEngine {
 
     public func stop() {
         guard state == .playing || state == .paused else { return }
+        isAtEnd = false
         item?.finishCrossing()
         keepPosition(0)
         state = .stopped
@@ -436,6 +461,7 @@ public final class GStreamerPlayer: QueueingEngine {
 
     public func seek(to seconds: Double) {
         guard !seconds.isNaN, item != nil || kept != nil else { return }
+        isAtEnd = false
         item?.finishCrossing()
         if let item {
             item.seek(to: Times.nanoseconds(seconds), told: true)

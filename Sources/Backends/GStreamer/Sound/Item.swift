@@ -27,6 +27,8 @@ final class Item {
 
     let pipeline: Pipeline
     let tail: SoundTail
+    /// The end of the pictures; nil: only sound is played.
+    private let pictures: (any PictureTail)?
     let succession: Succession
     var chain: Chain
     var missing: String?
@@ -44,8 +46,12 @@ final class Item {
     lazy var ahead = Timer(on: loop) { [unowned self] in lookAhead() }
     private let loop: EventLoop
 
-    init(_ source: MediaSource, identity: StreamIdentity, device: String?, loop: EventLoop) throws(PipelineError) {
+    init(
+        _ source: MediaSource, identity: StreamIdentity, device: String?, pictures: (any PictureTail)? = nil,
+        loop: EventLoop
+    ) throws(PipelineError) {
         self.loop = loop
+        self.pictures = pictures
         let pipeline = try Pipeline(SoundTail.description, on: loop, reachesServer: true)
         let chain = try Chain(source, in: pipeline)
         let tail = try SoundTail(in: pipeline, identity: identity, device: device, title: source.title, on: loop)
@@ -53,15 +59,26 @@ final class Item {
         else { throw PipelineError(message: "the pipeline is incomplete") }
         (self.pipeline, self.tail, self.succession, self.chain) = (pipeline, tail, succession, chain)
         playhead = Playhead(source.traits)
+        if let pictures, let pad = chain.pictures {
+            do throws(Elements.Missing) {
+                try pictures.enter(pipeline.element, from: pad, title: source.title)
+            } catch {
+                throw PipelineError(message: error.message)
+            }
+        }
         pipeline.onMessage = { [weak self] in self?.take($0) }
         succession.onFailed = { [weak self] in self?.nextNeedsGap = true }
     }
 
-    deinit { pipeline.close() }
+    deinit {
+        pipeline.close()
+        pictures?.leave(pipeline.element)
+    }
 
     func close() {
         retire()
         pipeline.close()
+        pictures?.leave(pipeline.element)
     }
 
     /// From now on it reports nothing and does nothing.
@@ -244,6 +261,7 @@ final class Item {
 
     private func take(_ message: UnsafeMutablePointer<GstMessage>) {
         if succession.take(message, after: chain) { return }
+        if let pictures, pictures.take(message, of: pipeline.element) == .hasNoSound { tail.outlet.remove() }
         switch Notice(message) {
         case .prerolled:
             pipeline.settle()

@@ -26,8 +26,10 @@ struct MediaSource {
     let estimatedDuration: Double?
     /// Which part of the file is sound; the padding of the encoder is skipped.
     let sound: MP3Frames.Sound?
+    /// Whether its pictures are shown, too.
+    let isFilm: Bool
 
-    var traits: SourceTraits { path != nil ? .file : .web }
+    var traits: SourceTraits { path != nil ? .file : isFilm ? .webFilm : .web }
     /// The name of the stream: the file name without the folders.
     var title: String { name.split(separator: "/").last.map(String.init) ?? name }
 
@@ -38,6 +40,7 @@ struct MediaSource {
 
     init(uri: String) throws(Refusal) {
         self.uri = uri
+        isFilm = false
         guard let scheme = uri.split(separator: ":", maxSplits: 1).first?.lowercased(), uri.contains(":") else {
             throw Refusal(message: "'\(uri)' is not a URI: give file:///… or http://…")
         }
@@ -76,6 +79,7 @@ struct MediaSource {
 
     /// Sets what the element "source" of ``description`` reads, and how.
     func apply(to origin: UnsafeMutablePointer<GstElement>) {
+        guard !isFilm else { return shim_set_string(origin, "uri", uri) }
         shim_set_string(origin, "location", path ?? Array(uri.utf8CString))
         guard traits.isFile, let way = gst_element_get_static_pad(origin, "src") else { return }
         shim_limit_view(way, UInt(skip), header, UInt(header.count), MediaSource.pieceLimit)
@@ -88,7 +92,7 @@ struct MediaSource {
     /// The same item, with the elements that GStreamer finds.
     init(anyDecoderFor source: MediaSource) {
         (path, uri, name, isGuess) = (source.path, source.uri, source.name, false)
-        (list, skip, header, estimatedDuration, sound) = (nil, 0, [], nil, nil)
+        (list, skip, header, estimatedDuration, sound, isFilm) = (nil, 0, [], nil, nil, false)
         description = "filesrc name=source ! \(MediaSource.anyDecoder)"
     }
 

@@ -1,5 +1,6 @@
 import CGStreamer
 import CStreaming
+import GStreamerBase
 
 /// The sink at a pipeline's end: one stream to the server at a time.
 final class Outlet {
@@ -32,13 +33,32 @@ final class Outlet {
         shim_set_int64(sink, "latency-time", Outlet.latencyTime)
         shim_set_string(sink, "device", device)
         shim_doubt_clock(sink)
-        identity.apply(to: sink, mediaName: title, role: "music")
+        identity.apply(to: sink, mediaName: title, role: identity.role)
     }
 
-    deinit { pipeline.perform { [way] in gst_object_unref(way) } }
+    deinit {
+        pipeline.perform { [way, element, isRemoved] in
+            gst_object_unref(way)
+            if isRemoved { gst_object_unref(element) }
+        }
+    }
 
     /// Whether its clock no longer knows which part of the stream is heard.
-    var isLost: Bool { shim_clock_is_lost(element) != 0 }
+    var isLost: Bool { !isRemoved && shim_clock_is_lost(element) != 0 }
+
+    /// Whether the pipeline has no sink for sound any more.
+    private var isRemoved = false
+
+    /// Removes the sink: the item is a film without sound, and a sink that gets nothing would never be ready.
+    func remove() {
+        guard !isRemoved else { return }
+        isRemoved = true
+        gst_object_ref(element)
+        pipeline.perform { [element, pipeline = pipeline.element] in
+            Elements.remove(element, from: pipeline)
+            gst_element_set_state(element, GST_STATE_NULL)
+        }
+    }
 
     /// Replaces the stream by a new one, in a paused pipeline. A flushing seek must follow, and then ``open()``.
     ///
@@ -46,6 +66,7 @@ final class Outlet {
     /// it has played, and does not give all of them back. Data that are written before that position are never played.
     func renew() {
         isFresh = true
+        guard !isRemoved else { return }
         // Data that still arrives waits here until the seek discards it: it must not reach the sink while that is
         // unlinked.
         gate = gst_pad_add_probe(

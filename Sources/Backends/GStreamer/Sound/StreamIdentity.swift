@@ -8,6 +8,8 @@ public struct StreamIdentity: Sendable, Hashable {
     public var properties: [String: String]
     /// The server's address, as for PULSE_SERVER; nil: the default one.
     public var server: String?
+    /// The kind of sound that an item is, for a server that has rules for each kind.
+    public var role = "music"
 
     public init(clientName: String, properties: [String: String] = [:], server: String? = nil) {
         self.clientName = clientName

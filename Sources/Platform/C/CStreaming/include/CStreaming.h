@@ -46,6 +46,24 @@ void shim_count_bytes(GstPad *pad, shim_tally *tally);
 gint64 shim_tally_bytes(shim_tally *tally);
 void shim_tally_limit(shim_tally *tally, gint64 limit);
 
+// MARK: Films (route.c)
+
+// Links the first output with sound, and the first one with pictures, that a source of films gets to these elements, which
+// are in the same bin.
+void shim_route(GstElement *source, GstElement *sound, GstElement *pictures);
+
+typedef struct {
+    gint width, height;
+    // The width of a pixel divided by its height.
+    gint numerator, denominator;
+} shim_size;
+// Posts the size of the pictures through a pad on the bus, each time it changes, before the first of them.
+void shim_watch_size(GstPad *pad, GstElement *pipeline);
+// The size in such a message; false for all others.
+gboolean shim_picture_size(GstMessage *message, shim_size *size);
+// What the streams of a source are (GstStreamType), if the message says that they are known.
+gboolean shim_stream_types(GstMessage *message, guint *types);
+
 // MARK: Files that survive a crash of the machine (disk.c)
 
 typedef struct shim_disk shim_disk;

@@ -1,0 +1,48 @@
+import CGStreamer
+import Glibc
+
+extension MediaSource {
+    /// A film, or a sound, whose pictures are shown if it has any.
+    init(filmAt uri: String) throws(Refusal) {
+        self.uri = uri
+        (isGuess, list, skip, header, estimatedDuration, sound, isFilm) = (false, nil, 0, [], nil, nil, true)
+        switch uri.contains(":") ? uri.split(separator: ":", maxSplits: 1).first?.lowercased() : nil {
+        case "file":
+            guard let raw = g_filename_from_uri(uri, nil, nil) else {
+                throw Refusal(message: "'\(uri)' is not a file on this machine")
+            }
+            let bytes = Array(UnsafeBufferPointer(start: raw, count: strlen(raw) + 1))
+            g_free(raw)
+            path = bytes
+            name = String(decoding: bytes.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+            try MediaSource.checkFilm(bytes, name)
+            description = MediaSource.film()
+        case "http", "https":
+            (path, name) = (nil, uri)
+            // The same amounts as for sound: it plays when two of five seconds have arrived.
+            description = MediaSource.film(with: " use-buffering=true buffer-duration=5000000000")
+        case nil: throw Refusal(message: "'\(uri)' is not a URI: give file:///… or http://…")
+        default: throw Refusal(message: "'\(uri)': only file, http and https can be played")
+        }
+    }
+
+    /// The queues let sound and pictures wait for each other. Their sizes: pictures may have many megabytes each.
+    private static func film(with properties: String = "") -> String {
+        "queue name=pictures max-size-buffers=3 max-size-bytes=0 max-size-time=0  "
+            + "uridecodebin3 name=source\(properties)  "
+            + "queue name=sound max-size-buffers=0 max-size-bytes=0 max-size-time=1000000000"
+    }
+
+    private static func checkFilm(_ path: [CChar], _ name: String) throws(Refusal) {
+        var status = stat()
+        guard stat(path, &status) == 0, access(path, R_OK) == 0 else {
+            throw Refusal(message: "'\(name)' cannot be opened: \(String(cString: strerror(errno)))")
+        }
+        switch status.st_mode & S_IFMT {
+        case S_IFREG: break
+        case S_IFDIR: throw Refusal(message: "'\(name)' is a folder, not a film")
+        default: throw Refusal(message: "'\(name)' is a device or a pipe, not a film")
+        }
+        guard status.st_size > 0 else { throw Refusal(message: "'\(name)' is empty") }
+    }
+}

@@ -1,0 +1,28 @@
+package import CGStreamer
+package import GStreamerBase
+
+/// The end of a film's pictures in its pipeline, beside ``SoundTail``: from raw pictures to what shows them.
+///
+/// A player has one, which each item adds to its pipeline. Called on the thread of the loop.
+package protocol PictureTail: AnyObject {
+    /// The shown picture does not have the size of its place any more. While the film does not play, a seek to where it
+    /// is brings a new one.
+    var onStale: (() -> Void)? { get set }
+
+    /// Adds its elements to a pipeline in the state NULL, and links them to the pictures of the source.
+    /// - Parameter title: the name of the item until its tags are known.
+    func enter(
+        _ pipeline: Elements.Element, from source: UnsafeMutablePointer<GstPad>, title: String
+    ) throws(Elements.Missing)
+    /// The pipeline is in the state NULL, and goes. Does nothing if it has left already.
+    func leave(_ pipeline: Elements.Element)
+    /// Handles a message of the bus, which is borrowed.
+    func take(_ message: UnsafeMutablePointer<GstMessage>, of pipeline: Elements.Element) -> PictureNews
+}
+
+/// What a message says about the item.
+package enum PictureNews: Sendable, Hashable {
+    case nothing
+    /// It has pictures, but no sound.
+    case hasNoSound
+}

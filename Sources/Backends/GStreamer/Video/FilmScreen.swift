@@ -1,0 +1,303 @@
+package import CGStreamer
+import CStreaming
+import CVideo
+public import EventLoop
+package import GStreamerBackend
+package import GStreamerBase
+public import PluginAPI
+
+/// Shows the pictures of films in a window of X11, or nowhere: the ``PictureTail`` of a player of films.
+///
+/// The pictures of a new film are held before the sink until their size is known and its place in the window is there. So
+/// the sink never makes a window of its own.
+public final class FilmScreen: MovieScreen {
+    private enum Output: Hashable {
+        case none
+        /// In a window of a client, or in our own.
+        case x11(parent: UInt32?)
+    }
+
+    /// A film in its pipeline.
+    private struct Film {
+        let pipeline: Elements.Element
+        /// Owned by the pipeline; nil: it has no pictures, and the elements are removed.
+        var bin: Elements.Element?
+        var sink: Elements.Element?
+        /// Its window below the window of the player; 0: none.
+        var place: UInt32 = 0
+        /// The pad at which the first picture waits, which is owned here, and the number of the probe.
+        var gate: UnsafeMutablePointer<GstPad>?
+        var hold: gulong = 0
+    }
+
+    private let loop: EventLoop
+    /// What was chosen; nil: `auto`.
+    private var chosen: Output?
+    private var used = Output.none
+    private var isUsed = false
+    private var window: MovieWindow?
+    private var film: Film?
+    /// The films before it whose pipelines are still there, and the place whose last picture stays until there is another.
+    private var former: [Film] = []
+    private var lastPlace: UInt32 = 0
+    private lazy var settling = Timer(on: loop) { [unowned self] in onStale?() }
+
+    package var onStale: (() -> Void)?
+    public var onChanged: (() -> Void)?
+    public var onFullscreen: ((FullscreenChange) -> Void)?
+    public var onCommand: ((MovieCommand) -> Void)?
+    public var onLost: ((String) -> Void)?
+
+    public private(set) var naturalSize = PictureSize.unknown
+    public private(set) var mediaTypes: [String] = []
+    public private(set) var isReady = false
+
+    public init(on loop: EventLoop) { self.loop = loop }
+
+    public var scaling = MovieScaling.aspectFit {
+        didSet {
+            guard scaling != oldValue else { return }
+            layOut()
+            onChanged?()
+        }
+    }
+
+    public var title = "" {
+        didSet { window?.title = title }
+    }
+
+    public var isFullscreen: Bool { window?.isFullscreen == true }
+
+    // MARK: The output
+
+    public var output: String {
+        guard isUsed else { return chosen.map(FilmScreen.word) ?? "auto" }
+        return FilmScreen.word(used)
+    }
+
+    private static func word(_ output: Output) -> String {
+        switch output {
+        case .none: "none"
+        case .x11(nil): "x11"
+        case .x11(let parent?): "x11:0x" + String(parent, radix: 16)
+        }
+    }
+
+    public func choose(output: String) throws(SessionError) {
+        let wanted: Output?
+        switch output {
+        case "auto": wanted = nil
+        case "none": wanted = Output.none
+        case "x11": wanted = .x11(parent: nil)
+        case _ where output.hasPrefix("x11:"):
+            let number = output.dropFirst(4)
+            let id = number.hasPrefix("0x") ? UInt32(number.dropFirst(2), radix: 16) : UInt32(number)
+            guard let id, id != 0 else {
+                throw SessionError(.badParameter, "the id of a window is a number, such as x11:0x3a00007")
+            }
+            wanted = .x11(parent: id)
+        default:
+            throw SessionError(.badParameter, "the output must be auto, none, x11 or x11:ID")
+        }
+        if let wanted { try open(wanted) }
+        (chosen, isUsed) = (wanted, wanted != nil)
+    }
+
+    private func open(_ output: Output) throws(SessionError) {
+        if isUsed, output == used, output == .none || window != nil { return }
+        close()
+        guard case .x11(let parent) = output else {
+            used = output
+            return
+        }
+        guard let server = WindowServer() else {
+            throw SessionError(
+                .notSupported, "no X11 server can be reached: set DISPLAY, or choose the output none for the sound alone")
+        }
+        guard let window = MovieWindow(on: server, in: parent, loop) else {
+            throw SessionError(.badParameter, "there is no window \(FilmScreen.word(output).dropFirst(4))")
+        }
+        window.title = title
+        window.onCommand = { [unowned self] in onCommand?($0) }
+        window.onClosed = { [unowned self] in onCommand?(.exit) }
+        window.onResized = { [unowned self] in layOut() }
+        window.onExposed = { [unowned self] place in
+            if let film, film.place == place, let sink = film.sink { video_draw_again(sink) }
+        }
+        window.onFullscreen = { [unowned self] change in
+            onFullscreen?(change)
+            onChanged?()
+        }
+        window.onLost = { [unowned self] in
+            close()
+            isUsed = false
+            onLost?("the X11 server closed the connection")
+        }
+        (self.window, used) = (window, output)
+    }
+
+    private func close() {
+        settling.disarm()
+        window = nil
+        lastPlace = 0
+        film?.place = 0
+        for place in former.indices { former[place].place = 0 }
+    }
+
+    public func setFullscreen(_ isFull: Bool) throws(SessionError) {
+        guard used != .none || !isUsed else {
+            throw SessionError(.notSupported, "the output none has no window")
+        }
+        guard let window, window.isShown else {
+            throw SessionError(.notReady, "no window is shown: load a film first")
+        }
+        guard window.isOwn else {
+            throw SessionError(.notSupported, "the window belongs to another program, which decides its size")
+        }
+        window.setFullscreen(isFull)
+    }
+
+    public func begin() {
+        (naturalSize, mediaTypes, isReady) = (.unknown, [], false)
+        onChanged?()
+    }
+
+    public func hide() {
+        settling.disarm()
+        window?.hide()
+        forgetLast()
+    }
+
+    private func forgetLast() {
+        if lastPlace != 0 { window?.remove(lastPlace) }
+        lastPlace = 0
+    }
+
+    private func layOut() {
+        guard let window, let film, film.place != 0, isReady || film.hold == 0, naturalSize != .unknown else { return }
+        window.put(film.place, Placement(of: naturalSize, in: window.size, scaling))
+        if let sink = film.sink { video_draw_again(sink) }
+        // While it plays, the next picture has the new size. A window that is being resized changes many times.
+        settling.arm(after: 0.05)
+    }
+}
+
+// MARK: The pipelines
+
+extension FilmScreen: PictureTail {
+    private static let elements =
+        "videoconvert ! deinterlace mode=auto ! videoflip name=turn video-direction=auto ! "
+    /// The place has the right shape, so the picture fills it.
+    private static let x11 =
+        "videoconvertscale add-borders=false ! ximagesink name=screen force-aspect-ratio=false handle-events=false"
+    private static let nowhere = "fakesink name=screen sync=true qos=true"
+
+    package func enter(
+        _ pipeline: Elements.Element, from source: UnsafeMutablePointer<GstPad>, title: String
+    ) throws(Elements.Missing) {
+        if let film { former.append(film) }
+        film = nil
+        if !isUsed || window == nil {
+            do throws(SessionError) {
+                try open(chosen ?? .x11(parent: nil))
+            } catch {
+                if chosen != nil { throw Elements.Missing(message: error.message) }
+                used = .none
+            }
+            isUsed = true
+        }
+        let bin: Elements.Element
+        switch Elements.bin(
+            FilmScreen.elements + (used == .none ? FilmScreen.nowhere : FilmScreen.x11), hasPads: true)
+        {
+        case .success(let made): bin = made
+        case .failure(let missing): throw missing
+        }
+        Elements.add(bin, to: pipeline)
+        guard let sink = Elements.child("screen", of: bin), let turn = Elements.child("turn", of: bin),
+            let entry = gst_element_get_static_pad(bin, "sink"), let gate = gst_element_get_static_pad(turn, "src")
+        else { throw Elements.Missing(message: "the pipeline has no end for pictures") }
+        gst_pad_link(source, entry)
+        gst_object_unref(entry)
+        shim_watch_size(gate, pipeline)
+        var film = Film(pipeline: pipeline, bin: bin, sink: sink, gate: gate)
+        if let window {
+            film.place = window.makePlace()
+            film.hold = shim_hold_pad(gate, pipeline)
+            video_set_window(sink, UInt(film.place))
+        }
+        self.film = film
+        self.title = title
+        (naturalSize, mediaTypes, isReady) = (.unknown, [], false)
+        onChanged?()
+    }
+
+    package func leave(_ pipeline: Elements.Element) {
+        if let gone = film, gone.pipeline == pipeline {
+            film = nil
+            release(gone, keepingPicture: true)
+        } else if let place = former.firstIndex(where: { $0.pipeline == pipeline }) {
+            release(former.remove(at: place), keepingPicture: film?.hold != 0)
+        }
+    }
+
+    private func release(_ gone: Film, keepingPicture: Bool) {
+        if let gate = gone.gate { gst_object_unref(gate) }
+        guard gone.place != 0 else { return }
+        if keepingPicture {
+            forgetLast()
+            lastPlace = gone.place
+        } else {
+            window?.remove(gone.place)
+        }
+    }
+
+    package func take(_ message: UnsafeMutablePointer<GstMessage>, of pipeline: Elements.Element) -> PictureNews {
+        guard film?.pipeline == pipeline else { return .nothing }
+        var (size, types) = (shim_size(), guint(0))
+        if shim_stream_types(message, &types) != 0 { return found(types) }
+        if message.pointee.type == GST_MESSAGE_APPLICATION, shim_picture_size(message, &size) != 0 {
+            found(size)
+        } else if message.pointee.type == GST_MESSAGE_ASYNC_DONE, naturalSize != .unknown, !isReady {
+            isReady = true
+            forgetLast()
+            onChanged?()
+        }
+        return .nothing
+    }
+
+    /// What streams the film has is known.
+    private func found(_ types: guint) -> PictureNews {
+        let hasSound = types & GST_STREAM_TYPE_AUDIO.rawValue != 0
+        let hasPictures = types & GST_STREAM_TYPE_VIDEO.rawValue != 0
+        guard hasSound || hasPictures else { return .nothing }
+        mediaTypes = (hasSound ? ["audio"] : []) + (hasPictures ? ["video"] : [])
+        if !hasPictures, let film, let bin = film.bin {
+            gst_object_ref(bin)
+            Elements.remove(bin, from: film.pipeline)
+            gst_element_set_state(bin, GST_STATE_NULL)
+            gst_object_unref(bin)
+            self.film?.bin = nil
+            self.film?.sink = nil
+        }
+        onChanged?()
+        return hasSound ? .nothing : .hasNoSound
+    }
+
+    private func found(_ size: shim_size) {
+        guard size.width > 0, size.height > 0, size.numerator > 0, size.denominator > 0, let film else { return }
+        let width = (Int(size.width) * Int(size.numerator) + Int(size.denominator) / 2) / Int(size.denominator)
+        naturalSize = PictureSize(width: width, height: Int(size.height))
+        if let window, film.place != 0 {
+            window.show(for: naturalSize)
+            window.put(film.place, Placement(of: naturalSize, in: window.size, scaling))
+            // The sink learns the new size of its window.
+            if let sink = film.sink { video_set_window(sink, UInt(film.place)) }
+        }
+        if film.hold != 0, let gate = film.gate {
+            self.film?.hold = 0
+            gst_pad_remove_probe(gate, film.hold)
+        }
+        onChanged?()
+    }
+}

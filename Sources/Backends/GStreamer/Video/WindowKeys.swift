@@ -1,0 +1,21 @@
+import PluginAPI
+
+/// The keys in a movie's window, by their X11 keysym.
+enum WindowKeys {
+    static func command(for keysym: UInt32) -> MovieCommand? { table[keysym] }
+
+    /// Letters are their own keysym in Latin-1.
+    private static let table: [UInt32: MovieCommand] = [
+        0x20: .playOrPause,
+        left: .seek(-5), right: .seek(5), down: .seek(-60), up: .seek(60),
+        letter("["): .changeRate(-1), letter("]"): .changeRate(1),
+        letter("f"): .toggleFullscreen, letter("F"): .toggleFullscreen, escape: .leaveFullscreen,
+        letter("q"): .exit, letter("Q"): .exit,
+        letter("m"): .toggleMute, letter("9"): .changeVolume(-0.05), letter("0"): .changeVolume(0.05),
+        letter("l"): .toggleLoop,
+    ]
+
+    private static func letter(_ letter: Unicode.Scalar) -> UInt32 { letter.value }
+    private static let escape: UInt32 = 0xff1b
+    private static let (left, up, right, down): (UInt32, UInt32, UInt32, UInt32) = (0xff51, 0xff52, 0xff53, 0xff54)
+}

@@ -1,0 +1,3 @@
+// Windows of X11.
+#pragma once
+#include <xcb/xcb.h>
