@@ -17,6 +17,7 @@ let plugins: [(program: String, interfaces: [String], modules: [Target.Dependenc
         "sessiond-plugin", ["Player", "Recorder", "SoundEffects"],
         ["PluginKit", "MediaValues", "GStreamerBackend", "PulseBackend", "DBus", "PluginAPI"]
     ),
+    ("sessiond-movie", ["MoviePlayer"], ["Movie"]),
     ("sessiond-transfer", ["Uploads"], ["Uploads", "PluginKit"]),
     ("sessiond-assets", ["Assets"], ["Assets"]),
     ("sessiond-library", ["Library"], ["Library"]),
@@ -57,7 +58,7 @@ let groups: [(folder: String, modules: Set<String>)] = [
         ["Decider", "Enforcement", "MediaControl", "Routing", "Scenario", "State", "Supervision", "Timeline"]
     ),
     ("Media", ["FileFormats", "MediaLibrary", "MediaValues", "TagFormats", "Uploading"]),
-    ("Services", ["Assets", "FilmRequests", "Library", "MediaShare", "Uploads"]),
+    ("Services", ["Assets", "FilmRequests", "Library", "MediaShare", "Movie", "Uploads"]),
     ("Kits", ["AVNames", "PluginKit", "PluginKitTesting", "SessionKit"]),
     (
         "Platform",
@@ -215,6 +216,11 @@ let package = Package(
             [
                 "PluginKit", "MediaLibrary", "TagFormats", "FileFormats", "MediaValues", "Workers", "Installation",
                 "Processes", "SessionBus", "DBus", "EventLoop", "PluginAPI",
+            ]),
+        room(
+            "Movie",
+            [
+                "PluginKit", "VideoBackend", "GStreamerBackend", "MediaValues", "SessionBus", "DBus", "EventLoop", "PluginAPI",
             ]),
         room(
             "Uploads", ["PluginKit", "HTTP", "Uploading", "Processes", "SessionBus", "DBus", "EventLoop", "PluginAPI"]),

@@ -77,7 +77,7 @@ public struct PluginKind: Sendable, Hashable {
     package func hostedName(onSystemBus isSystem: Bool) -> String { isSystem ? busName : "org.sessiond1.Hosted" }
 
     /// Every kind in this package.
-    public static let all = [player, recorder, soundEffects, assets, uploads, library]
+    public static let all = [player, recorder, soundEffects, moviePlayer, assets, uploads, library]
 
     /// It also implements MPRIS.
     public static let player = PluginKind(
@@ -97,6 +97,13 @@ public struct PluginKind: Sendable, Hashable {
         interfaces: ["org.sessiond1.SoundEffects"], objectPath: "/org/sessiond1/effects",
         busName: "org.sessiond1.SoundEffects", sessions: .one(.ambient), item: "FILE",
         action: "Plays FILE, a sound of at most 30 s, to its end")
+
+    /// A player with pictures. It also implements `org.sessiond1.Player` and MPRIS.
+    public static let moviePlayer = PluginKind(
+        word: "movie-player", id: "org.sessiond1.movie", program: "sessiond-movie", package: "sessiond-movie",
+        interfaces: ["org.sessiond1.MoviePlayer", "org.sessiond1.Player"], objectPath: "/org/sessiond1/movie",
+        busName: "org.mpris.MediaPlayer2.sessiond_movie", sessions: .one(.playback), item: "URI|FILE",
+        action: "Shows the film URI to its end")
 
     /// Films and sounds as files: their properties, pictures, thumbnails and exports. It plays no sound.
     public static let assets = PluginKind(

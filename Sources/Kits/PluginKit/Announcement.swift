@@ -3,7 +3,7 @@ package import DBus
 /// The properties of one exported interface and their last sent values: only changed values are sent.
 package final class Announcement<Object: AnyObject> {
     package struct Property: Sendable {
-        let name: String
+        package let name: String
         let signature: String
         let isTold: Bool
         let get: @Sendable (Object) -> Value
@@ -31,9 +31,7 @@ package final class Announcement<Object: AnyObject> {
     private let objects: ObjectTable
     private var told: [String: Value] = [:]
 
-    package init(
-        _ object: Object, path: String, interface: String, _ properties: [Property], on objects: ObjectTable
-    ) {
+    package init(_ object: Object, path: String, interface: String, _ properties: [Property], on objects: ObjectTable) {
         self.path = path
         self.interface = interface
         self.properties = properties.filter(\.isTold)

@@ -44,6 +44,7 @@ extension PlayerPlugin {
         let replies = preparing
         preparing = []
         for reply in replies { reply(status == .ready) }
+        if status == .ready { onPrepared?() }
     }
 
     /// Plays the contents of a sound file; they stay in memory while the item is in the queue.

@@ -24,6 +24,12 @@ public final class PlayerPlugin: Plugin {
     public var onFailed: ((String) -> Void)?
     /// The sound server stopped while the item was loaded, or was missing; the message gives the reason.
     public var onServicesLost: ((String) -> Void)?
+    /// Its state may have changed; called after the changed properties were sent.
+    public var onSettled: (() -> Void)?
+    /// An item was given to the engine, or the queue has none any more.
+    public var onOpened: (() -> Void)?
+    /// It is known that the item can be played, and a client waited for that (`Prepare`).
+    public var onPrepared: (() -> Void)?
     /// MPRIS's Quit.
     public var onQuit: (() -> Void)?
 
@@ -134,7 +140,7 @@ public final class PlayerPlugin: Plugin {
     }
 
     /// Runs a change and then sends, once, the properties that it changed.
-    func changing<Answer, Problem: Error>(_ body: () throws(Problem) -> Answer) throws(Problem) -> Answer {
+    package func changing<Answer, Problem: Error>(_ body: () throws(Problem) -> Answer) throws(Problem) -> Answer {
         changeDepth += 1
         defer {
             if changeDepth == 1 { settle() }
@@ -159,6 +165,7 @@ public final class PlayerPlugin: Plugin {
             tellTrackList()
         }
         answerPreparations()
+        onSettled?()
     }
 
     // MARK: Requests
@@ -216,6 +223,7 @@ public final class PlayerPlugin: Plugin {
             memory = memory.filter { uris.contains($0.key) }
         }
         if !sounding { driver.take(.fellSilent) }
+        defer { onOpened?() }
         guard let item = queue.current else { return engine.unload() }
         engine.load(uri: item.entry.uri)
         if item.entry.start > 0 {

@@ -1,0 +1,3 @@
+import Movie
+
+MovieProgram.main()

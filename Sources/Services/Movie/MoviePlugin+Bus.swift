@@ -1,0 +1,87 @@
+import DBus
+import PluginAPI
+import PluginKit
+import SessionBus
+
+// `org.sessiond1.MoviePlayer`.
+extension MoviePlugin {
+    static let interface = Interface<MoviePlugin>(
+        name: PluginKind.moviePlayer.interface, introspection: PluginXML.moviePlayer,
+        methods: [
+            .init("SetOutput", "s") { movie, call in
+                movie.answer(call) { () throws(SessionError) in
+                    guard movie.player.engine.uri == nil else {
+                        throw SessionError(
+                            .isBusy, "a film is loaded: choose the output before, or after it was removed with Exit")
+                    }
+                    try movie.screen.choose(output: call.arguments[0].stringValue ?? "")
+                }
+            },
+            .init("SetFullscreen", "b") { movie, call in
+                movie.answer(call) { () throws(SessionError) in
+                    try movie.screen.setFullscreen(call.arguments[0].boolValue == true)
+                }
+            },
+            .init("Exit", "") { movie, call in
+                movie.exit()
+                call.reply()
+            },
+        ],
+        properties: properties.map(\.exported))
+
+    private func answer(_ call: Invocation, _ body: () throws(SessionError) -> Void) {
+        do throws(SessionError) {
+            try player.changing(body)
+            call.reply()
+        } catch {
+            call.fail(Failure(error))
+        }
+    }
+
+    static var properties: [Announcement<MoviePlugin>.Property] {
+        [
+            .init("Output", "s", { .string($0.screen.output) }),
+            .init("LoadState", "as", { .strings($0.loadState) }),
+            .init(
+                "ScalingMode", "s", { .string($0.screen.scaling.rawValue) },
+                set: { movie, value throws(Failure) in
+                    guard let scaling = MovieScaling(rawValue: value.stringValue ?? "") else {
+                        let names = MovieScaling.allCases.map(\.rawValue).joined(separator: ", ")
+                        throw Failure(
+                            .badParameter("ScalingMode must be one of \(names), not \(quoted(value.stringValue ?? ""))"))
+                    }
+                    movie.player.changing { movie.screen.scaling = scaling }
+                }),
+            .init(
+                "ShouldAutoplay", "b", { .bool($0.shouldAutoplay) },
+                set: { movie, value throws(Failure) in
+                    movie.player.changing { movie.shouldAutoplay = value.boolValue == true }
+                }),
+            .init(
+                "InitialPlaybackTime", "d", { .double($0.initialTime) },
+                set: { movie, value throws(Failure) in
+                    let time = value.doubleValue ?? .nan
+                    guard time == -1 || (0..<1e9).contains(time) else {
+                        throw Failure(.badParameter("InitialPlaybackTime must be -1, or seconds from 0, not \(time)"))
+                    }
+                    movie.player.changing { movie.initialTime = time }
+                }),
+            .init("Fullscreen", "b", { .bool($0.screen.isFullscreen) }),
+            .init("ReadyForDisplay", "b", { .bool($0.screen.isReady) }),
+            .init("PreparedToPlay", "b", { .bool($0.player.itemStatus == .ready) }),
+            .init(
+                "NaturalSize", "(uu)",
+                { movie in
+                    let size = movie.screen.naturalSize
+                    return .structure([.uint32(UInt32(clamping: size.width)), .uint32(UInt32(clamping: size.height))])
+                }),
+            .init(
+                "PlayableDuration", "d", isTold: false,
+                { .double($0.player.engine.loadedRanges.last?.upperBound ?? 0) }),
+            .init("MediaTypes", "as", { .strings($0.screen.mediaTypes) }),
+            .init("SourceType", "s", { .string($0.sourceType) }),
+            .init("AllowsAirPlay", "b", isTold: false, { _ in .bool(true) }),
+            .init("AirPlayVideoActive", "b", { _ in .bool(false) }),
+        ]
+    }
+}

@@ -1,0 +1,161 @@
+public import DBus
+public import EventLoop
+public import PluginAPI
+public import PluginKit
+
+/// A player of films for the session service: a ``PlayerPlugin`` whose engine also has pictures, and their screen.
+///
+/// Implements `org.sessiond1.MoviePlayer` beside `org.sessiond1.Player` and MPRIS. When, and whether, it plays is the
+/// player's rule; pictures and sound are paused together. The screen saver is off only while pictures play.
+public final class MoviePlugin: Plugin {
+    /// Why a film is over. The raw value is the word on the wire.
+    public enum FinishReason: String, Sendable, Hashable {
+        case ended, error
+        case userExited = "user-exited"
+    }
+
+    public let player: PlayerPlugin
+    /// The film is over; called after the signal was sent. For an error, the message gives the reason.
+    public var onFinished: ((FinishReason, String?) -> Void)?
+
+    let screen: any MovieScreen
+    let connection: Connection
+    /// Whether a prepared film plays by itself.
+    var shouldAutoplay = true
+    /// Where a film begins, in seconds; −1: at its beginning.
+    var initialTime = -1.0
+    private let saver: ScreenSaver
+    private var announcement: Announcement<MoviePlugin>?
+    private var isServed = false
+
+    /// Creates the session. The caller owns the bus name, and calls ``serve()``.
+    /// - Parameter screen: where the engine shows its pictures; the plugin owns its callbacks from now on.
+    public init(
+        _ engine: any PlayerEngine, on screen: any MovieScreen, _ description: AudioSessionClient.Description,
+        on connection: Connection, _ loop: EventLoop
+    ) {
+        (self.screen, self.connection) = (screen, connection)
+        player = PlayerPlugin(engine, description, kind: .moviePlayer, on: connection, loop)
+        saver = ScreenSaver(description.name, on: connection)
+        player.onSettled = { [unowned self] in settle() }
+        player.onOpened = { [unowned self] in opened() }
+        player.onPrepared = { [unowned self] in
+            if shouldAutoplay, loadState.contains("playthrough-ok") { player.play { _ in } }
+        }
+        player.onFinished = { [unowned self] _ in finish(.ended) }
+        player.onFailed = { [unowned self] message in finish(.error, message) }
+        screen.onChanged = { [unowned self] in player.changing {} }
+        screen.onFullscreen = { [unowned self] in tell($0) }
+        screen.onCommand = { [unowned self] in obey($0) }
+        screen.onLost = { [unowned self] message in
+            player.changing { try? player.load([]) }
+            finish(.error, "the film cannot be shown any more: \(message)")
+        }
+    }
+
+    public func serve() {
+        guard !isServed else { return }
+        isServed = true
+        player.add(MoviePlugin.interface, of: self)
+        player.serve()
+        announcement = Announcement(
+            self, path: player.path, interface: PluginKind.moviePlayer.interface, MoviePlugin.properties,
+            on: connection.objects)
+    }
+
+    public func end(_ done: @escaping () -> Void) {
+        saver.isInhibited = false
+        screen.hide()
+        player.end(done)
+    }
+
+    private func settle() {
+        saver.isInhibited = player.engine.state == .playing && screen.mediaTypes.contains("video")
+        announcement?.update(self)
+    }
+
+    private func opened() {
+        if player.engine.uri == nil { screen.begin() }
+        if player.engine.uri != nil, initialTime > 0 { player.engine.seek(to: initialTime) }
+    }
+
+    private func finish(_ reason: FinishReason, _ message: String? = nil) {
+        emit("PlaybackDidFinish", [.string(reason.rawValue)])
+        onFinished?(reason, message)
+    }
+
+    private func tell(_ change: FullscreenChange) {
+        switch change {
+        case .willEnter: emit("WillEnterFullscreen")
+        case .didEnter: emit("DidEnterFullscreen")
+        case .willExit: emit("WillExitFullscreen")
+        case .didExit: emit("DidExitFullscreen")
+        }
+        player.changing {}
+    }
+
+    private func emit(_ member: String, _ arguments: [Value] = []) {
+        connection.objects.emit(
+            path: player.path, interface: PluginKind.moviePlayer.interface, member: member, arguments)
+    }
+
+    /// Ends the film as the button of the window that closes it.
+    func exit() {
+        guard player.engine.uri != nil else { return screen.hide() }
+        player.stop()
+        try? player.load([])
+        screen.hide()
+        finish(.userExited)
+    }
+
+    // MARK: State
+
+    /// What can be said about playing on: nothing before the film is ready.
+    var loadState: [String] {
+        let engine = player.engine
+        guard player.itemStatus == .ready else { return [] }
+        if engine.isStalled { return ["stalled"] }
+        let loaded = engine.loadedRanges.last { $0.contains(engine.position) }
+        let isWhole = engine.duration.map { end in loaded.map { $0.upperBound >= end - 0.1 } ?? false } ?? false
+        return isWhole ? ["playable", "playthrough-ok"] : ["playable"]
+    }
+
+    var sourceType: String {
+        guard let uri = player.engine.uri else { return "unknown" }
+        return uri.lowercased().hasPrefix("file:") ? "file" : "streaming"
+    }
+
+    // MARK: Commands
+
+    /// The rates of the keys.
+    private static let rates = [0.5, 0.75, 1, 1.25, 1.5, 2]
+
+    private func obey(_ command: MovieCommand) {
+        let engine = player.engine
+        switch command {
+        case .playOrPause:
+            if player.state == .playing || player.state == .interrupted { player.pause() } else { player.play { _ in } }
+        case .seek(let seconds):
+            let target = max(0, engine.position + seconds)
+            try? player.seek(to: min(target, engine.duration ?? target))
+        case .changeRate(let steps):
+            let now = MoviePlugin.rates.firstIndex { $0 >= engine.rate } ?? 2
+            let next = min(max(now + steps, 0), MoviePlugin.rates.count - 1)
+            player.changing { engine.rate = MoviePlugin.rates[next] }
+        case .toggleFullscreen: try? screen.setFullscreen(!screen.isFullscreen)
+        case .leaveFullscreen: if screen.isFullscreen { try? screen.setFullscreen(false) }
+        case .changeVolume(let change):
+            let volume = ((engine.volume + change) * 20).rounded() / 20
+            player.changing { engine.volume = min(max(volume, 0), 1) }
+        case .toggleMute:
+            player.changing {
+                (engine.volume, volumeBefore) = engine.volume > 0 ? (0, engine.volume) : (volumeBefore, 0)
+            }
+        case .toggleLoop: player.changing { engine.loops = engine.loops == 0 ? -1 : 0 }
+        case .exit: exit()
+        }
+    }
+
+    /// What the volume was before the key that mutes was pressed.
+    private var volumeBefore = 1.0
+}

@@ -1,0 +1,38 @@
+import DBus
+import GStreamerBackend
+import MediaValues
+import PluginAPI
+import PluginKit
+import VideoBackend
+
+/// The program of the movie player.
+public enum MovieProgram {
+    public static func main() -> Never { PluginProgram(.moviePlayer).main(serve) }
+
+    /// Creates the player with GStreamer, and plays the film of the command line.
+    private static func serve(_ host: PluginHost, _ arguments: PluginArguments) throws(Failure) -> any Plugin {
+        var session = arguments.session
+        if session.category == .playback, session.mode == .default { session.mode = .moviePlayback }
+        let (engine, screen) = FilmPlayer.make(on: host.loop, StreamIdentity(clientName: session.name))
+        let movie = MoviePlugin(engine, on: screen, session, on: host.connection, host.loop)
+        movie.player.onQuit = { host.quit(0, ending: movie) }
+        guard let item = arguments.item else { return movie }
+        movie.onFinished = { reason, message in
+            if let message { host.complain(message) }
+            host.quit(reason == .error ? 1 : 0, ending: movie)
+        }
+        movie.player.onServicesLost = { message in
+            // After it was heard, it is paused and can be resumed.
+            guard engine.position == 0 else { return host.complain("paused: \(message)") }
+            host.complain(message)
+            host.quit(1, ending: movie)
+        }
+        try movie.player.load(uri: FileURI.uri(item))
+        movie.player.play { result in
+            guard case .failure(let failure) = result, engine.state != .failed else { return }
+            host.complain(failure)
+            host.quit(1, ending: movie)
+        }
+        return movie
+    }
+}
