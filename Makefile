@@ -122,6 +122,7 @@ install: ## install what make release built; PREFIX, SYSCONFDIR, DESTDIR
 	$(call fill,data/dbus-1/services/org.sessiond1.service,$(datadir)/dbus-1/services)
 	$(call fill,data/dbus-1/system-services/org.sessiond1.service,$(datadir)/dbus-1/system-services)
 	$(call fill,data/applications/sessiond-player.desktop,$(datadir)/applications)
+	$(call fill,data/applications/sessiond-movie.desktop,$(datadir)/applications)
 	$(call fill,data/systemd/user/sessiond.service,$(unitdir)/user)
 	$(call fill,data/systemd/system/sessiond.service,$(unitdir)/system)
 	install -m 644 data/systemd/user/sessiond-uploads.service $(DESTDIR)$(unitdir)/user
@@ -179,7 +180,7 @@ uninstall: ## remove what install installed; changed settings are kept
 	rm -f $(DESTDIR)$(policydir)/org.sessiond1.conf $(DESTDIR)$(sysusersdir)/sessiond.conf
 	rm -f $(DESTDIR)$(datadir)/dbus-1/services/org.sessiond1.service
 	rm -f $(DESTDIR)$(datadir)/dbus-1/system-services/org.sessiond1.service
-	rm -f $(DESTDIR)$(datadir)/applications/sessiond-player.desktop
+	rm -f $(addprefix $(DESTDIR)$(datadir)/applications/,sessiond-player.desktop sessiond-movie.desktop)
 	rm -f $(addprefix $(DESTDIR)$(unitdir)/user/,sessiond.service sessiond-uploads.service)
 	rm -f $(addprefix $(DESTDIR)$(unitdir)/system/,sessiond.service sessiond-pulseaudio.service)
 	rm -f $(foreach page,$(notdir $(wildcard man/*.[158])),$(DESTDIR)$(mandir)/man$(subst .,,$(suffix $(page)))/$(page))

@@ -352,6 +352,11 @@ let package = Package(
                 "GStreamerBackend", "GStreamerBase", "CGStreamer", "CStreaming", "EventLoop", "PluginAPI",
                 "TestSupport", "ReferenceModel",
             ]),
+        tests(
+            "MovieTests",
+            [
+                "VideoBackend", "GStreamerBackend", "CXCB", "EventLoop", "PluginAPI", "TestSupport", "ReferenceModel",
+            ]),
         // Clients in other languages.
         tests("BindingsTests", ["TestSupport"]),
         // The real daemon with its clients and other programs, on private servers.

@@ -50,13 +50,15 @@ struct PlayCommand: ParsableCommand {
 }
 
 /// Plays items with its own player process, which has the queue.
-final class Playback: FrontEnd {
-    private static let help =
+class Playback: FrontEnd {
+    /// The keys, for the user.
+    class var help: String {
         "space pause · ←/→ 5 s · ↑/↓ volume · n next · p previous · r repeat · s shuffle · q quit"
-    private static let step = 5.0
+    }
+    static let step = 5.0
     private static let mpris = (path: "/org/mpris/MediaPlayer2", interface: "org.mpris.MediaPlayer2.Player")
 
-    private let items: [Value]
+    let items: [Value]
     private var hasFailed = false
     /// The item and title that were printed.
     private var announced: (item: String, title: String)?
@@ -66,15 +68,15 @@ final class Playback: FrontEnd {
     private var isReady = false
     private var isStalled = false
     private var isPausedByUs = false
-    private var volume = 1.0
+    private(set) var volume = 1.0
     private var repeatMode = "none"
     private var isShuffled = false
     private var lossWatch: Subscription?
 
     /// - Parameter items: as `LoadItems` takes them.
-    init(_ items: [Value], _ arguments: [String], _ service: Service) throws {
+    init(_ items: [Value], _ arguments: [String], _ service: Service, with kind: PluginKind = .player) throws {
         self.items = items
-        try super.init(.player, arguments, service)
+        try super.init(kind, arguments, service)
         lossWatch = service.connection.subscribe(
             path: ObjectPath.root, interface: BusName.manager, member: "ServicesLost", sender: BusName.service
         ) { [unowned self] _ in
@@ -88,7 +90,10 @@ final class Playback: FrontEnd {
         plugin.watch(Self.mpris.path) { [unowned self] in if $0["Metadata"] != nil { look() } }
     }
 
-    override func start() {
+    override func start() { load() }
+
+    /// Loads the items and plays them.
+    func load() {
         plugin.get("Volume") { [weak self] in self?.volume = $0?.doubleValue ?? 1 }
         plugin.call("LoadItems", [.array(of: "a{sv}", items), .uint32(0)]) { [weak self] answer in
             guard let self else { return }
@@ -96,7 +101,7 @@ final class Playback: FrontEnd {
         }
     }
 
-    private func play() {
+    func play() {
         plugin.call("Play") { [weak self] answer in
             guard let self else { return }
             guard case .failure(let failure) = answer else {
@@ -194,7 +199,7 @@ final class Playback: FrontEnd {
             let artists = (fields["xesam:artist"]?.stringsValue ?? []).joined(separator: ", ")
             let name = fields["xesam:title"]?.stringValue ?? ""
             line.title = (artists.isEmpty ? name : "\(artists) – \(name)").escaped
-            beginDrawing(Self.help)
+            beginDrawing(type(of: self).help)
             draw()
             // Late tags of a file are not printed.
             guard announced?.item != current || (announced?.title != line.title && line.duration == nil) else { return }
@@ -203,7 +208,7 @@ final class Playback: FrontEnd {
         }
     }
 
-    private func sayPlainly(_ text: String) { if !isInteractive { say(text) } }
+    func sayPlainly(_ text: String) { if !isInteractive { say(text) } }
 
     // MARK: Keys
 
@@ -240,13 +245,13 @@ final class Playback: FrontEnd {
     }
 
     /// Relative to the target of the previous seek, because keys come faster than answers.
-    private func seek(_ seconds: Double) {
+    func seek(_ seconds: Double) {
         line.position = max(0, line.position + seconds)
         plugin.call("Seek", [.int64(Int64(seconds * 1e6))], of: Self.mpris.interface, at: Self.mpris.path)
         draw()
     }
 
-    private func turn(_ change: Double) {
+    func turn(_ change: Double) {
         volume = min(1, max(0, ((volume + change) * 20).rounded() / 20))
         plugin.set("Volume", .double(volume))
         note("volume \(Wording.whole((volume * 100).rounded(), 0...100)) %")

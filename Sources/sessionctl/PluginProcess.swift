@@ -19,6 +19,8 @@ final class PluginProcess {
     var onItemFailed: (String) -> Void = { _ in }
     /// A sound has ended: its number, and whether it was played to its end.
     var onCompleted: (UInt32, Bool) -> Void = { _, _ in }
+    /// The user closed the window of a film.
+    var onClosed: () -> Void = {}
     /// It exited unexpectedly.
     var onGone: () -> Void = {}
 
@@ -103,21 +105,29 @@ final class PluginProcess {
 
     // MARK: Requests
 
+    /// The interface that ``call(_:_:_:)``, ``get(_:_:)`` and ``set(_:_:)`` use: a movie player is controlled as a player.
+    private var interface: String {
+        kind.interfaces.contains(BusName.player) ? BusName.player : kind.interface
+    }
+
     /// Calls a method of its object; answers from the loop.
     func call(
         _ member: String, _ arguments: [Value] = [], _ reply: @escaping (Result<[Value], Failure>) -> Void = { _ in }
     ) {
-        service.connection.call(place, kind.objectPath, kind.interface, member, arguments, reply)
+        call(member, arguments, of: interface, at: kind.objectPath, reply)
     }
 
-    /// Calls a method of another of its objects; the answer is ignored.
-    func call(_ member: String, _ arguments: [Value], of interface: String, at path: String) {
-        service.connection.call(place, path, interface, member, arguments) { _ in }
+    /// Calls a method of another of its objects or interfaces.
+    func call(
+        _ member: String, _ arguments: [Value], of interface: String, at path: String,
+        _ reply: @escaping (Result<[Value], Failure>) -> Void = { _ in }
+    ) {
+        service.connection.call(place, path, interface, member, arguments, reply)
     }
 
     /// One of its properties, without the variant; nil if it does not answer.
     func get(_ property: String, _ reply: @escaping (Value?) -> Void) {
-        get(property, of: kind.interface, at: kind.objectPath, reply)
+        get(property, of: interface, at: kind.objectPath, reply)
     }
 
     func get(_ property: String, of interface: String, at path: String, _ reply: @escaping (Value?) -> Void) {
@@ -127,10 +137,12 @@ final class PluginProcess {
         ) { reply(try? $0.get().first?.unwrapped) }
     }
 
-    func set(_ property: String, _ value: Value) {
+    func set(_ property: String, _ value: Value) { set(property, value, of: interface) }
+
+    func set(_ property: String, _ value: Value, of interface: String) {
         service.connection.call(
             place, kind.objectPath, StandardName.properties, "Set",
-            [.string(kind.interface), .string(property), .variant(value)]
+            [.string(interface), .string(property), .variant(value)]
         ) { _ in }
     }
 
@@ -178,6 +190,7 @@ final class PluginProcess {
         case "Finished": onFinished(values.first?.boolValue ?? false)
         case "Failed": onFailed(values.first?.stringValue ?? "")
         case "Paused": onPaused(values.first?.stringValue ?? "")
+        case "PlaybackDidFinish": if values.first?.stringValue == "user-exited" { onClosed() }
         case "ItemFailed": onItemFailed(values.last?.stringValue ?? "")
         case "Completed":
             if values.count == 3, let playing = values[1].uint32Value {

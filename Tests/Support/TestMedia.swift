@@ -214,7 +214,7 @@ public struct TestMedia: Sendable, CustomStringConvertible {
     }
 
     /// The number in a picture of any size: the brightness in the middle of each column.
-    private static func number(_ picture: ArraySlice<UInt8>, width: Int, height: Int) -> Int {
+    public static func number(_ picture: ArraySlice<UInt8>, width: Int, height: Int) -> Int {
         let row = picture.startIndex + height / 2 * width
         let column = width / 16
         return (0..<16).reduce(0) { number, bit in

@@ -31,6 +31,7 @@ public final class FilmScreen: MovieScreen {
     }
 
     private let loop: EventLoop
+    private let display: String?
     /// What was chosen; nil: `auto`.
     private var chosen: Output?
     private var used = Output.none
@@ -52,7 +53,8 @@ public final class FilmScreen: MovieScreen {
     public private(set) var mediaTypes: [String] = []
     public private(set) var isReady = false
 
-    public init(on loop: EventLoop) { self.loop = loop }
+    /// - Parameter display: the X11 server; nil: that of the environment (DISPLAY).
+    public init(on loop: EventLoop, display: String? = nil) { (self.loop, self.display) = (loop, display) }
 
     public var scaling = MovieScaling.aspectFit {
         didSet {
@@ -110,7 +112,7 @@ public final class FilmScreen: MovieScreen {
             used = output
             return
         }
-        guard let server = WindowServer() else {
+        guard let server = WindowServer(display) else {
             throw SessionError(
                 .notSupported, "no X11 server can be reached: set DISPLAY, or choose the output none for the sound alone")
         }
@@ -222,6 +224,7 @@ extension FilmScreen: PictureTail {
         shim_watch_size(gate, pipeline)
         var film = Film(pipeline: pipeline, bin: bin, sink: sink, gate: gate)
         if let window {
+            shim_set_string(sink, "display", display)
             film.place = window.makePlace()
             film.hold = shim_hold_pad(gate, pipeline)
             video_set_window(sink, UInt(film.place))

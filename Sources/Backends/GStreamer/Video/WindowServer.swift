@@ -14,10 +14,12 @@ final class WindowServer {
     private var keysymsPerKey = 0
     private var firstKey = 0
 
-    /// Connects to the server that the environment names; nil if it does not answer.
-    init?() {
+    /// Connects to that server, or to the one that the environment names; nil if it does not answer.
+    init?(_ display: String?) {
         var number: Int32 = 0
-        guard getenv("DISPLAY").map({ $0.pointee != 0 }) == true, let made = xcb_connect(nil, &number) else {
+        guard display != nil || getenv("DISPLAY").map({ $0.pointee != 0 }) == true,
+            let made = xcb_connect(display, &number)
+        else {
             return nil
         }
         guard xcb_connection_has_error(made) == 0, let setup = xcb_get_setup(made) else {

@@ -1,0 +1,211 @@
+import EventLoop
+import Foundation
+import GStreamerBackend
+import PluginAPI
+import TestSupport
+import Testing
+import VideoBackend
+
+import class EventLoop.Timer
+
+/// The engine of the movie player: what is seen on a screen of X11, and heard at the monitor of the sound server.
+@Suite(.serialized) struct FilmScreenTests {
+    private final class Stage {
+        let loop = EventLoop()
+        let pulse: any PrivateServer
+        let ear: Ear
+        let screen = try? PrivateScreen()
+        let player: GStreamerPlayer
+        let film: FilmScreen
+        var finished = 0
+        var failures: [String] = []
+        var commands: [MovieCommand] = []
+        var fullscreen: [FullscreenChange] = []
+        var losses: [String] = []
+
+        init(_ name: String, output: String = "auto") throws {
+            pulse = try ServerKind.standard.server()
+            ear = try Ear(pulse, sink: "speaker")
+            let display = try #require(screen).display
+            (player, film) = FilmPlayer.make(
+                on: loop, StreamIdentity(clientName: "test", server: pulse.serverString), display: display)
+            player.onFinished = { [unowned self] _ in finished += 1 }
+            player.onFailed = { [unowned self] in failures.append($0) }
+            film.onCommand = { [unowned self] in commands.append($0) }
+            film.onFullscreen = { [unowned self] in fullscreen.append($0) }
+            film.onLost = { [unowned self] in losses.append($0) }
+            try film.choose(output: output)
+            player.load(uri: "file://" + (try TestMedia.named(name).path()))
+        }
+
+        @discardableResult
+        func until(_ timeout: Double = 20, _ condition: () -> Bool) -> Bool {
+            var tick: Timer?
+            tick = Timer(on: loop) { tick?.arm(after: 0.002) }
+            tick?.arm(after: 0.002)
+            defer { tick = nil }
+            return loop.iterate(timeout: timeout, until: condition)
+        }
+
+        var number: Int { screen?.number() ?? -1 }
+    }
+
+    @Test func film_isSeenAndHeard_andIsPausedAtItsLastPicture() throws {
+        let stage = try Stage("short-gop.mp4")
+        let screen = try #require(stage.screen)
+        // The first picture is there before it plays, and nothing is heard.
+        #expect(stage.until { stage.film.isReady && !screen.windows.isEmpty && stage.number == 0 })
+        #expect(stage.film.naturalSize == PictureSize(width: 320, height: 180))
+        #expect(stage.film.mediaTypes == ["audio", "video"])
+        #expect(stage.film.output == "x11")
+        let window = try #require(screen.windows.last)
+        #expect(screen.text("WM_CLASS", of: window) == "sessiond-movie\0Sessiond-movie\0")
+        #expect(screen.text("_NET_WM_NAME", of: window) == "short-gop.mp4")
+        try stage.player.play()
+        #expect(stage.until { stage.number > 25 })
+        #expect(stage.until { stage.ear.level(of: 440) > -40 })
+        stage.player.seek(to: 11)
+        #expect(stage.until { stage.finished == 1 })
+        #expect(stage.player.state == .paused)
+        #expect(stage.until { stage.number == 299 })
+        // Play begins again.
+        try stage.player.play()
+        #expect(stage.until { (1..<100).contains(stage.number) })
+        #expect(stage.failures == [])
+    }
+
+    @Test func pause_keepsThePicture_andBothGoOnInStep() throws {
+        let stage = try Stage("short-gop.mp4")
+        try stage.player.play()
+        #expect(stage.until { stage.number > 20 })
+        stage.player.pause()
+        #expect(stage.until { stage.ear.level(of: 440) < -60 })
+        let (number, position) = (stage.number, stage.player.position)
+        #expect(abs(Double(number) / 25 - position) < 0.2)
+        // While it stands, the picture does.
+        let heard = stage.ear.duration
+        #expect(stage.until { stage.ear.duration > heard + 0.5 })
+        #expect(stage.number == number)
+        try stage.player.play()
+        #expect(stage.until { stage.number > number + 10 })
+        #expect(abs(Double(stage.number) / 25 - stage.player.position) < 0.2)
+    }
+
+    @Test func seek_showsTheExactPicture_alsoWhilePaused() throws {
+        let stage = try Stage("long-gop.mp4")
+        #expect(stage.until { stage.film.isReady && stage.number == 0 })
+        for time in [3.0, 7.48, 0.04, 11.96] {
+            stage.player.seek(to: time + 0.001)
+            #expect(stage.until { stage.number == Int((time * 25).rounded()) }, "\(time): \(stage.number)")
+        }
+    }
+
+    @Test func loop_goesFromTheLastToTheFirstPicture_withoutABlackOne() throws {
+        let stage = try Stage("short-gop.mp4")
+        stage.player.loops = -1
+        stage.player.seek(to: 11.5)
+        #expect(stage.until { stage.film.isReady && stage.number >= 287 })
+        try stage.player.play()
+        var seen: [Int] = []
+        #expect(
+            stage.until {
+                if stage.number != seen.last { seen.append(stage.number) }
+                return seen.last.map { (5..<100).contains($0) } ?? false
+            })
+        #expect(seen.contains { $0 >= 297 })
+        // A black picture would be read as 0 between others.
+        let first = seen.firstIndex { $0 < 200 } ?? 0
+        #expect(seen[first...] == seen[first...].sorted()[...], "\(seen)")
+        #expect(stage.finished == 0)
+    }
+
+    @Test func size_ofTheWindow_isThatOfThePictures_alsoWhilePaused() throws {
+        let stage = try Stage("short-gop.mp4")
+        let screen = try #require(stage.screen)
+        #expect(stage.until { stage.film.isReady && stage.number == 0 })
+        stage.player.seek(to: 4.001)
+        #expect(stage.until { stage.number == 100 })
+        let window = try #require(screen.windows.last)
+        screen.resize(window, width: 640, height: 360)
+        #expect(stage.until { screen.number(width: 640, height: 360) == 100 })
+        // In a square, the whole picture has a black bar above and below.
+        screen.resize(window, width: 400, height: 400)
+        #expect(stage.until { screen.number(y: 87, width: 400, height: 225) == 100 })
+        #expect(stage.until { screen.pixels(width: 400, height: 80).allSatisfy { $0 == 0 } })
+        stage.film.scaling = .fill
+        #expect(stage.until { screen.number(width: 400, height: 400) == 100 })
+    }
+
+    @Test func fullscreen_withoutAWindowManager_coversTheScreen() throws {
+        let stage = try Stage("short-gop.mp4")
+        let screen = try #require(stage.screen)
+        #expect(throws: SessionError.self) { try stage.film.setFullscreen(true) }
+        #expect(stage.until { stage.film.isReady && stage.number == 0 })
+        stage.player.seek(to: 4.001)
+        #expect(stage.until { stage.number == 100 })
+        try stage.film.setFullscreen(true)
+        #expect(stage.until { screen.number(y: 60, width: 640, height: 360) == 100 })
+        #expect(stage.film.isFullscreen)
+        try stage.film.setFullscreen(false)
+        #expect(stage.until { stage.number == 100 })
+        #expect(stage.fullscreen == [.willEnter, .didEnter, .willExit, .didExit])
+    }
+
+    @Test func keysAndTheButtonOfTheWindow_areCommands() throws {
+        let stage = try Stage("short-gop.mp4")
+        let screen = try #require(stage.screen)
+        #expect(stage.until { stage.film.isReady && stage.number == 0 })
+        let window = try #require(screen.windows.last)
+        // The codes of evdev: space, f, Escape.
+        for code: UInt8 in [65, 41, 9] { screen.press(code, in: window) }
+        screen.close(window)
+        #expect(stage.until { stage.commands.count == 4 })
+        #expect(stage.commands == [.playOrPause, .toggleFullscreen, .leaveFullscreen, .exit])
+        stage.film.hide()
+        #expect(stage.until { screen.number() == 0 && stage.screen?.pixels(width: 320, height: 180).contains(235) != true })
+    }
+
+    @Test(arguments: ["silent.mp4", "sound.m4a", "rotated.mp4"]) func oddFilms_play(name: String) throws {
+        let stage = try Stage(name)
+        #expect(stage.until { stage.player.duration != nil })
+        try stage.player.play()
+        #expect(stage.until { stage.player.position > 0.3 })
+        switch name {
+        case "silent.mp4": #expect(stage.film.mediaTypes == ["video"])
+        case "sound.m4a":
+            #expect(stage.film.mediaTypes == ["audio"])
+            #expect(stage.screen?.windows.isEmpty == true || stage.film.naturalSize == .unknown)
+        default: #expect(stage.film.naturalSize == PictureSize(width: 180, height: 320))
+        }
+        stage.player.seek(to: 11.5)
+        #expect(stage.until { stage.finished == 1 })
+        #expect(stage.failures == [])
+    }
+
+    @Test func outputNone_playsWithoutAWindow() throws {
+        let stage = try Stage("short-gop.mp4", output: "none")
+        #expect(stage.until { stage.film.isReady })
+        try stage.player.play()
+        #expect(stage.until { stage.player.position > 0.3 })
+        #expect(stage.screen?.windows.isEmpty == true)
+        #expect(stage.film.naturalSize == PictureSize(width: 320, height: 180))
+        #expect(throws: SessionError.self) { try stage.film.setFullscreen(true) }
+    }
+
+    @Test func badOutputs_areRefusedWithTheReason() throws {
+        let film = FilmScreen(on: EventLoop(), display: ":9999")
+        for (output, name) in [
+            ("x12", SessionError.Code.badParameter), ("x11:", .badParameter), ("x11:0xzz", .badParameter),
+            ("x11", .notSupported),
+        ] {
+            do {
+                try film.choose(output: output)
+                Issue.record("\(output) was accepted")
+            } catch {
+                #expect(error.code == name, "\(output)")
+            }
+        }
+        try film.choose(output: "none")
+        #expect(film.output == "none")
+    }
+}
