@@ -57,7 +57,7 @@ let groups: [(folder: String, modules: Set<String>)] = [
         "Decisions",
         ["Decider", "Enforcement", "MediaControl", "Routing", "Scenario", "State", "Supervision", "Timeline"]
     ),
-    ("Media", ["FileFormats", "MediaLibrary", "MediaValues", "TagFormats", "Uploading"]),
+    ("Media", ["FileFormats", "MediaCache", "MediaLibrary", "MediaValues", "TagFormats", "Uploading"]),
     ("Services", ["Assets", "FilmRequests", "Library", "MediaShare", "Movie", "Uploads"]),
     ("Kits", ["AVNames", "PluginKit", "PluginKitTesting", "SessionKit"]),
     (
@@ -170,6 +170,9 @@ let package = Package(
         // Uploads: the rules and the records as values; and HTTP requests by libcurl, on the event loop.
         room("Uploading", ["PluginAPI"], fast),
         room("HTTP", ["CCurl", "EventLoop"]),
+
+        // A cache of web resources: the rules and the records as values; and a web server for players on this machine.
+        room("MediaCache", [], fast),
 
         // The music library: the tags of music files, and the database with its queries and the rules of a scan.
         room("TagFormats", [], fast),
@@ -332,6 +335,7 @@ let package = Package(
         tests("MediaShareTests", ["MediaShare", "SessionBus", "DBus", "EventLoop", "PluginAPI", "TestSupport"]),
         tests("UploadsTests", ["Uploads", "Uploading", "HTTP", "SessionBus", "DBus", "PluginAPI", "TestSupport"]),
         tests("UploadingTests", ["Uploading", "PluginAPI", "ReferenceModel"]),
+        tests("MediaCacheTests", ["MediaCache", "ReferenceModel"], fast),
         tests("TagFormatsTests", ["TagFormats", "ReferenceModel", "TestSupport"]),
         tests("MediaLibraryTests", ["MediaLibrary", "TagFormats", "ReferenceModel", "TestSupport"], fast),
         tests("WorkersTests", ["Workers", "CIsolation", "EventLoop", "TestSupport", "ReferenceModel"]),
