@@ -20,8 +20,8 @@ policydir = $(if $(filter /usr,$(PREFIX)),$(datadir),$(SYSCONFDIR))/dbus-1/syste
 programs = sessiond sessionctl $(patsubst Sources/Programs/%/main.swift,%,$(wildcard Sources/Programs/*/main.swift))
 # The names of the plugins, as in their manifests.
 plugins = $(shell sed -n 's/^Exec=\([^ ]*\).*/\1/p' data/plugins/*.plugin)
-# The plugins whose program is sessiond-plugin: it is installed under each of these names.
-links = $(filter-out $(programs),$(plugins))
+# The plugins whose program is sessiond-plugin: it is installed under each of these names. sessiond-cache is sessiond-transfer.
+links = $(filter-out $(programs) sessiond-cache,$(plugins))
 # docs/adr/0002-footprint.md tells how much the linker flags save.
 release = swift build --configuration release --static-swift-stdlib -Xswiftc -Osize -Xswiftc -use-ld=lld \
 	-Xlinker --no-export-dynamic -Xlinker --icf=safe -Xlinker -z -Xlinker pack-relative-relocs
@@ -58,6 +58,7 @@ release: ## build optimized, with the Swift library linked statically
 	for program in $(programs); do $(release) --product $$program || exit 1; done
 	@for plugin in $(links); do ln -f $(products)/sessiond-plugin $(products)/$$plugin || exit 1; done
 	@ln -f $(products)/sessiond-assets $(products)/sessiond-thumbnailer
+	@ln -f $(products)/sessiond-transfer $(products)/sessiond-cache
 
 bench: ## run the benchmarks; IDLE=60 watches the idle daemon for a minute
 	@Scripts/setup build
@@ -106,6 +107,7 @@ install: ## install what make release built; PREFIX, SYSCONFDIR, DESTDIR
 		ln -f $(installed)/$(firstword $(links)) $(installed)/$$plugin || exit 1; \
 	done
 	ln -f $(installed)/sessiond-assets $(installed)/sessiond-thumbnailer
+	ln -f $(installed)/sessiond-transfer $(installed)/sessiond-cache
 	install -d $(DESTDIR)$(datadir)/thumbnailers
 	install -m 644 data/thumbnailers/sessiond.thumbnailer $(DESTDIR)$(datadir)/thumbnailers
 	install -d $(DESTDIR)$(datadir)/sessiond/plugins

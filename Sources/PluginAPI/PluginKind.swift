@@ -77,7 +77,7 @@ public struct PluginKind: Sendable, Hashable {
     package func hostedName(onSystemBus isSystem: Bool) -> String { isSystem ? busName : "org.sessiond1.Hosted" }
 
     /// Every kind in this package.
-    public static let all = [player, recorder, soundEffects, moviePlayer, assets, uploads, library]
+    public static let all = [player, recorder, soundEffects, moviePlayer, assets, uploads, cache, library]
 
     /// It also implements MPRIS.
     public static let player = PluginKind(
@@ -116,6 +116,13 @@ public struct PluginKind: Sendable, Hashable {
         word: "uploads", id: "org.sessiond1.transfer", program: "sessiond-transfer", package: "sessiond-transfer",
         interfaces: ["org.sessiond1.Uploads"], objectPath: "/org/sessiond1/uploads", busName: "org.sessiond1.Uploads",
         sessions: .none, item: "", action: "Uploads files to web servers for other programs")
+
+    /// A cache for media of the web, which players read while it is fetched. It has no session, because it plays no sound.
+    public static let cache = PluginKind(
+        word: "cache", id: "org.sessiond1.cache", program: "sessiond-cache", package: "sessiond-transfer",
+        interfaces: ["org.sessiond1.AssetCache"], objectPath: "/org/sessiond1/cache",
+        busName: "org.sessiond1.AssetCache", sessions: .none, item: "",
+        action: "Keeps media of the web while players read it")
 
     /// The music library of a user. It has no session, because players play the music.
     public static let library = PluginKind(

@@ -175,6 +175,20 @@ public struct SettingKey: Sendable {
             "The encoding of texts in old tags, which do not state one (ID3v1, and ID3v2 whose texts say that they are "
                 + "latin-1, but often are not). After a change, sessionctl library scan --full reads the music again. Read "
                 + "when the library starts."),
+
+        real(
+            "cache", "size", \.cache.size, 0.01...100_000, "GB",
+            "The most that the cache for media of the web keeps; then what was not used for longest is removed. A twentieth "
+                + "of the disk always stays free. Read when the cache starts, as the following."),
+        switched(
+            "cache", "fill", \.cache.fill,
+            "Whether missing parts are fetched while no player waits for others, so that what was sought in is kept whole. "
+                + "Not on a metered network. off: only what players read."),
+        switched(
+            "cache", "bounded", \.cache.bounded,
+            "Whether a request to a server ends where the next part begins that is there already, so that nothing is fetched "
+                + "twice. off: each goes to the end, and cancels the one before; with fill = off, only what one request "
+                + "fetched is kept."),
     ]
 
     private typealias Path<Value> = any WritableKeyPath<Settings, Value> & Sendable

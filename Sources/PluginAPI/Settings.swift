@@ -15,6 +15,7 @@ public struct Settings: Sendable, Hashable {
     public var limits = Limits()
     public var sleep = Sleep()
     public var library = Library()
+    public var cache = Cache()
 
     /// How long claims last.
     public struct Interruption: Sendable, Hashable {
@@ -173,6 +174,16 @@ public struct Settings: Sendable, Hashable {
         public var history = 512
         /// Most bytes of UTF-8 in a name or uid from a client.
         public var stringLength = 255
+    }
+
+    /// The cache for media of the web.
+    public struct Cache: Sendable, Hashable {
+        /// The most that it keeps, in gigabytes (10⁹ bytes).
+        public var size = 1.0
+        /// Whether missing parts are fetched while no player waits for others.
+        public var fill = true
+        /// Whether a request ends where the next part begins that is there.
+        public var bounded = true
     }
 
     /// The music library.

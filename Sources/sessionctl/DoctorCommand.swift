@@ -75,6 +75,7 @@ private final class Examination {
         lookAtCalls()
         lookAtState()
         lookAtRecordingFolder()
+        diagnosis.lookAtCache()
         lookAtProcessor()
     }
 

@@ -26,6 +26,8 @@ enum JSON {
         case estimate = "estimate/1"
         case upload = "upload/1"
         case jobs = "jobs/1"
+        case cache = "cache/1"
+        case fetch = "fetch/1"
         case library = "library/1"
         case items = "items/1"
         case collections = "collections/1"

@@ -26,6 +26,9 @@ struct PlayCommand: ParsableCommand {
             "Play the items of the library that match: KEY=VALUE, or KEY~PART for a part of a text; several with commas. Keys: preset, playlist, text, sort, and properties such as artist, album, genre, year.",
             valueName: "query"))
     var query: String?
+    @Flag(
+        help: "Keep what comes from the web: every byte is fetched once, and what is whole plays without the network.")
+    var cache = false
     @OptionGroup var session: SessionOptions
     @OptionGroup var bus: BusOptions
 
@@ -44,8 +47,26 @@ struct PlayCommand: ParsableCommand {
             }
             try PluginPlayback(uri, service).run()
         }
-        let entries = try LibraryChoice.entries(items, query, service)
+        var entries = try LibraryChoice.entries(items, query, service)
+        if cache { entries = try Self.cached(entries, service) }
         try Playback(entries, session.arguments(name: "sessionctl play", in: .playback), service).run()
+    }
+}
+
+extension PlayCommand {
+    /// The items with the addresses of the cache instead of those of the web. They are valid as long as this program runs.
+    fileprivate static func cached(_ entries: [Value], _ service: Service) throws -> [Value] {
+        var place: CachePlace?
+        return try entries.map { entry in
+            var fields = entry.asProperties ?? [:]
+            guard let uri = fields["uri"]?.stringValue,
+                ["http://", "https://"].contains(where: { uri.lowercased().hasPrefix($0) })
+            else { return entry }
+            let opened = try place ?? CachePlace(service)
+            place = opened
+            fields["uri"] = .string(try opened.open(uri, .properties([])))
+            return .properties(fields.sorted { $0.key < $1.key }.map { ($0.key, $0.value) })
+        }
     }
 }
 

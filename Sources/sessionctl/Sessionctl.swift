@@ -24,7 +24,7 @@ struct Sessionctl: ParsableCommand {
                 name: "Films, music and files",
                 subcommands: [
                     InspectCommand.self, ThumbnailCommand.self, ExportCommand.self, UploadCommand.self,
-                    LibraryCommand.self, JobsCommand.self, CancelCommand.self,
+                    CacheCommand.self, LibraryCommand.self, JobsCommand.self, CancelCommand.self,
                 ]),
             CommandGroup(
                 name: "When something is wrong",

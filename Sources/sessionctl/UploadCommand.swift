@@ -4,7 +4,6 @@ import EventLoop
 import Glibc
 import MediaValues
 import PluginAPI
-import Processes
 public import SessionKit
 
 extension Upload.Method: ExpressibleByArgument {}
@@ -95,12 +94,8 @@ struct UploadCommand: ParsableCommand {
     private func options() throws -> Upload.Options {
         var options = Upload.Options()
         options.method = tus ? .tus : method ?? .auto
-        for text in try header.flatMap(Self.lines) {
-            guard let colon = text.firstIndex(of: ":"), colon != text.startIndex else {
-                // The message does not contain the text, which may be a secret.
-                throw Complaint.refused("a --header must be 'Name: value'")
-            }
-            options.headers[String(text[..<colon])] = String(text[text.index(after: colon)...].drop { $0 == " " })
+        for header in try header.flatMap(HeaderArgument.lines).map(HeaderArgument.pair) {
+            options.headers[header.name] = header.value
         }
         for text in field {
             guard let sign = text.firstIndex(of: "="), sign != text.startIndex else {
@@ -118,16 +113,6 @@ struct UploadCommand: ParsableCommand {
         options.hasChecksum = checksum
         options.deletesWhenDone = delete
         return options
-    }
-
-    /// A header, or the headers in a file. Every user can read a command line.
-    private static func lines(_ text: String) throws -> [String] {
-        guard text.hasPrefix("@") else { return [text] }
-        let path = String(text.dropFirst())
-        guard let bytes = readFile(path, limit: 64 << 10) else {
-            throw Complaint.refused("\(path.escaped): \(String(cString: strerror(errno)))")
-        }
-        return String(decoding: bytes, as: UTF8.self).split { $0 == "\n" || $0 == "\r\n" }.map(String.init)
     }
 }
 

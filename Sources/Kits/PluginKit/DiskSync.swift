@@ -1,15 +1,15 @@
-import EventLoop
+package import EventLoop
 import Glibc
 
 /// Waits in another thread until the bytes of a file are on the disk (`fdatasync`), which may take seconds.
 /// The thread owns a copy of the descriptor and the other end of a pipe, and nothing else.
-final class DiskSync {
+package final class DiskSync {
     private let waitEnd: Int32
     private var watch: IOWatch?
 
     /// - Parameter done: called once from the loop, unless this object ends before.
     /// - Returns: nil if no thread can be started; the file was synchronized before this returns.
-    init?(_ descriptor: Int32, on loop: EventLoop, done: @escaping () -> Void) {
+    package init?(_ descriptor: Int32, on loop: EventLoop, done: @escaping () -> Void) {
         var ends: [Int32] = [-1, -1]
         let file = dup(descriptor)
         guard file >= 0, pipe(&ends) == 0 else {

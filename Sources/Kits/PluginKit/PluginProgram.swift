@@ -43,9 +43,13 @@ public struct PluginProgram {
     /// kind, otherwise the first argument.
     static func choose(from kinds: [PluginKind], _ words: [String]) -> (index: Int, arguments: [String])? {
         let name = words.first?.split(separator: "/").last.map(String.init)
-        if let index = kinds.firstIndex(where: { $0.program == name }) { return (index, Array(words.dropFirst())) }
-        guard words.count > 1, let index = kinds.firstIndex(where: { $0.word == words[1] }) else { return nil }
-        return (index, Array(words.dropFirst(2)))
+        let named = kinds.firstIndex { $0.program == name }
+        // Where the first argument cannot be an item, it may be the kind.
+        if let named, !kinds[named].item.isEmpty { return (named, Array(words.dropFirst())) }
+        if words.count > 1, let index = kinds.firstIndex(where: { $0.word == words[1] }) {
+            return (index, Array(words.dropFirst(2)))
+        }
+        return named.map { ($0, Array(words.dropFirst())) }
     }
 
     /// Parses the command line, creates the plugin, serves it and exits: 0 done, 1 failed or refused, 64 wrong usage,

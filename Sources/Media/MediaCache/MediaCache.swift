@@ -23,7 +23,7 @@ public struct MediaCache: Sendable, Equatable {
         case head(Request, OriginHead)
         /// That many bytes of the answer were stored at ``place(of:)``.
         case received(Request, UInt64)
-        /// Bytes of a cancelled request that had already arrived. Only while no ``Effect/discard`` came after its head.
+        /// Bytes of a cancelled request that had already arrived, if the ``generation`` is still that of the request.
         case arrived(Range<UInt64>)
         /// The answer has ended as it should.
         case ended(Request)
@@ -32,6 +32,8 @@ public struct MediaCache: Sendable, Equatable {
         case failed(Request, Trouble)
         /// Whether somebody wants the resource, also without reading it.
         case wanted(Bool)
+        /// Somebody wants all of it, whatever the rules say about filling.
+        case fetchAll
         /// Whether missing parts may be fetched now.
         case mayFill(Bool)
         /// The disk is full, or its folder is gone: from now on, bytes are only passed on.
@@ -76,8 +78,8 @@ public struct MediaCache: Sendable, Equatable {
     private struct Reading: Sendable, Equatable {
         var place: UInt64
         var isWaiting: Bool
-        /// Whether it was served: then it must not be served bytes of another version.
-        var hasBegun = false
+        /// Whether it was told the size, or served: then it must not be served bytes of another version.
+        var hasBegun: Bool
         /// Readers that began later come first.
         let order: UInt64
     }
@@ -99,6 +101,10 @@ public struct MediaCache: Sendable, Equatable {
     public private(set) var ranges = RangeSet<UInt64>()
     /// The bytes that stay here when they were only passed on since: those from before a disk was full.
     private var kept: RangeSet<UInt64>?
+    /// Counts the versions: bytes of another version are not good.
+    public private(set) var generation: UInt64 = 0
+    /// The coding of an answer that is only passed on, such as `gzip`; empty: none.
+    public private(set) var coding = ""
     /// Nil: unknown.
     public private(set) var size: UInt64?
     public private(set) var mark = OriginHead.Mark()
@@ -169,7 +175,8 @@ public struct MediaCache: Sendable, Equatable {
         switch event {
         case .asked(let reader, let place):
             lastOrder += 1
-            readers[reader] = Reading(place: place, isWaiting: true, order: lastOrder)
+            // Whoever asks now is told the size of this version.
+            readers[reader] = Reading(place: place, isWaiting: true, hasBegun: isKnown, order: lastOrder)
             fillFailed = false
         case .waits(let reader, let place):
             readers[reader]?.place = place
@@ -187,6 +194,9 @@ public struct MediaCache: Sendable, Equatable {
         case .wanted(let isWanted):
             if isWanted != self.isWanted { fillFailed = false }
             self.isWanted = isWanted
+        case .fetchAll:
+            rules.fills = true
+            fillFailed = false
         case .mayFill(let may): mayFill = may
         case .cannotStore: stopKeeping()
         }
@@ -220,7 +230,7 @@ public struct MediaCache: Sendable, Equatable {
             hasRanges = false
             fetches[request]?.answered = head.size
             guard fetch.place > 0 else { break }
-            if let other = fetches.first(where: { $0.key != request && $0.value.start == 0 && $0.value.hasHead }) {
+            if let other = fetches.first(where: { $0.key != request && $0.value.start == 0 }) {
                 fetches[request] = nil
                 fetches[other.key]?.end = nil
                 effects.append(.cancel(request))
@@ -248,6 +258,7 @@ public struct MediaCache: Sendable, Equatable {
         if mark.tag == nil { mark.tag = head.mark.tag }
         if mark.modified == nil { mark.modified = head.mark.modified }
         isKnown = true
+        coding = head.coding
         size = size ?? head.size
         isPlaylist = isPlaylist || head.isPlaylist
         if !head.mayKeep || size == nil || size ?? 0 > rules.limit { stopKeeping() }
@@ -256,11 +267,12 @@ public struct MediaCache: Sendable, Equatable {
     /// The origin has another version: nothing that is here is good.
     /// - Parameter request: one whose answer is the whole new version; nil: none is.
     private mutating func change(to head: OriginHead, keeping request: Request?, _ effects: inout [Effect]) {
+        generation += 1
+        effects.append(.discard)
         for other in fetches.keys.sorted() where other != request {
             fetches[other] = nil
             effects.append(.cancel(other))
         }
-        effects.append(.discard)
         ranges = RangeSet()
         kept = kept.map { _ in RangeSet() }
         (isKnown, isComplete, size, mark, type) = (false, false, nil, OriginHead.Mark(), "")
@@ -396,6 +408,7 @@ public struct MediaCache: Sendable, Equatable {
                 continue
             }
             readers[reader]?.isWaiting = false
+            readers[reader]?.hasBegun = true
             effects.append(.serve(reader))
         }
     }

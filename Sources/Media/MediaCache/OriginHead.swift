@@ -27,6 +27,8 @@ public struct OriginHead: Sendable, Hashable {
     /// Whether the answer may be kept: no `no-store`, no coding such as gzip.
     public var mayKeep: Bool
     public var type: String
+    /// Such as `gzip`; empty: none.
+    public var coding = ""
 
     public init(
         status: Int, range: ClosedRange<UInt64>? = nil, size: UInt64?, mark: Mark = Mark(), mayKeep: Bool = true,
@@ -49,7 +51,9 @@ public struct OriginHead: Sendable, Hashable {
             mark: Mark(tag: value("etag"), modified: value("last-modified")),
             mayKeep: !words.contains { $0.contains("no-store") } && ["", "identity"].contains(coding),
             type: value("content-type") ?? "")
-        if !["", "identity"].contains(coding) { size = nil }
+        guard !["", "identity"].contains(coding) else { return }
+        // The size is that of the coded bytes, and so would be every range.
+        (size, self.coding) = (nil, coding)
     }
 
     /// `bytes 0-9/100`, `bytes 0-9/*`, `bytes */100`.

@@ -26,6 +26,11 @@ public final class MemoryFile {
         return true
     }
 
+    /// Frees the memory of a part, which then has zeros. Only whole pages are freed.
+    public func punch(_ range: Range<UInt64>) {
+        shim_punch(descriptor, off_t(range.lowerBound), off_t(range.upperBound - range.lowerBound))
+    }
+
     /// Its first bytes, at most `limit`.
     public func bytes(_ limit: Int) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: limit) { $1 = max(0, pread(descriptor, $0.baseAddress, limit, 0)) }

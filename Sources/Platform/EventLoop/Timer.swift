@@ -35,6 +35,9 @@ public final class Timer {
 
     deinit { if due != 0 { queue.remove(self) } }
 
+    /// Whether it will fire.
+    public var isArmed: Bool { due != 0 }
+
     /// Fires after that many seconds; at once if they are not positive. Replaces an earlier arming.
     public func arm(after seconds: Double) {
         arm(at: MonotonicClock.now() &+ max(1, MonotonicClock.microseconds(seconds)))

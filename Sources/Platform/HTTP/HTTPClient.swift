@@ -6,7 +6,7 @@ public import EventLoop
 /// Connections are kept open and reused. Everything runs on the loop's thread; handlers are called from the loop. If
 /// the client is released, running transfers end without an answer.
 public final class HTTPClient {
-    let loop: EventLoop
+    public let loop: EventLoop
     private let multi: UnsafeMutableRawPointer
     private var watches: [curl_socket_t: IOWatch] = [:]
     private lazy var timer = Timer(on: loop) { [unowned self] in act(HTTPClient.noSocket, 0) }
@@ -83,6 +83,17 @@ public final class HTTPClient {
         guard transfers.removeValue(forKey: ObjectIdentifier(transfer)) != nil else { return }
         if transfer.isAdded { curl_multi_remove_handle(multi, transfer.easy) }
         transfer.end(outcome)
+    }
+
+    /// Receives the bytes that the kernel has of a transfer, but not those that arrive meanwhile for ever.
+    func receiveArrived(_ transfer: HTTPTransfer, _ socket: curl_socket_t) {
+        var last = shim_arrived(socket)
+        for _ in 0..<64 where last > 0 && !transfer.isOver && transfer.socket == socket {
+            act(socket, CURL_CSELECT_IN)
+            let now = shim_arrived(socket)
+            if now >= last { break }
+            last = now
+        }
     }
 
     // MARK: Requests of libcurl

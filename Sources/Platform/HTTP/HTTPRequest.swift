@@ -22,6 +22,8 @@ public struct HTTPRequest {
     public var needsNewConnection = false
     /// The largest stored part of the answer's body, in bytes; the rest is not received.
     public var answerLimit = 64 << 10
+    /// Receives the body of the answer, which is then not stored. Then ``silence`` is the longest time without a byte.
+    public var sink: HTTPSink?
     /// Whether a server may refuse a large body before it is sent (`Expect: 100-continue`). With a server that does not
     /// support this, it costs one second.
     public var asksBeforeSending = false

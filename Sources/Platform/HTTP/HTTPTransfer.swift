@@ -11,6 +11,8 @@ public final class HTTPTransfer {
     var isOver = false
     private let host: String
     private let answerLimit: Int
+    private let sink: HTTPSink?
+    private var isPaused = false
     private let silence: Double
     private let answering: Double
     private let bodyLength: UInt64
@@ -50,7 +52,7 @@ public final class HTTPTransfer {
     private var toldBytes: UInt64 = 0
     private var toldAt: UInt64 = 0
     /// The time until the next check of a connection with queued bytes, in microseconds.
-    private var pause = HTTPTransfer.interval
+    private var checkInterval = HTTPTransfer.interval
     private lazy var progressTimer = client.map { Timer(on: $0.loop) { [unowned self] in tellProgress() } }
 
     private static let fieldLimit = 64 << 10
@@ -59,7 +61,7 @@ public final class HTTPTransfer {
     private static let smallestBlock = 16 << 10
     /// The time between two progress reports, in microseconds.
     private static let interval: UInt64 = 100_000
-    /// The longest ``pause``.
+    /// The longest ``checkInterval``.
     private static let longestPause: UInt64 = 1_000_000
 
     init(
@@ -74,6 +76,7 @@ public final class HTTPTransfer {
         self.onDone = onDone
         host = request.address.host
         answerLimit = request.answerLimit
+        sink = request.sink
         // With a rate limit, there is a pause between two blocks.
         let pause = request.rate > 0 ? Double(HTTPTransfer.smallestBlock) / Double(request.rate) : 0
         silence = request.silence + pause
@@ -135,6 +138,8 @@ public final class HTTPTransfer {
             shim_set_long(easy, CURLOPT_NOSIGNAL, 1),
             shim_set_long(easy, CURLOPT_TCP_KEEPALIVE, 1),
             shim_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(max(0.001, request.connecting) * 1_000)),
+            // The answer of a proxy that opens a connection is not the answer.
+            shim_set_long(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1),
             shim_set_long(easy, CURLOPT_FRESH_CONNECT, request.needsNewConnection ? 1 : 0),
             shim_set_unsent_limit(easy),
         ]
@@ -187,6 +192,30 @@ public final class HTTPTransfer {
     /// Ends the transfer at once, without an answer.
     public func cancel() { client?.end(self, nil) }
 
+    /// Receives what this machine has received already, then ends the transfer without an answer. Its sink may be called
+    /// before this returns.
+    public func cancelAfterArrived() {
+        guard !isOver else { return }
+        if sink != nil, !isPaused, let socket { client?.receiveArrived(self, socket) }
+        cancel()
+    }
+
+    /// Receives no more until ``resume()``; the server has to wait. Time limits do not count meanwhile.
+    public func pause() {
+        guard !isOver, !isPaused else { return }
+        isPaused = true
+        curl_easy_pause(easy, CURLPAUSE_RECV)
+    }
+
+    /// May call the sink.
+    public func resume() {
+        guard !isOver, isPaused else { return }
+        isPaused = false
+        movedAt = MonotonicClock.now()
+        silenceTimer?.arm(after: silence)
+        curl_easy_pause(easy, CURLPAUSE_CONT)
+    }
+
     // MARK: The end
 
     func end(_ outcome: Result<HTTPResponse, HTTPError>?) {
@@ -211,6 +240,7 @@ public final class HTTPTransfer {
 
     /// Fails the transfer if the server has sent nothing for too long.
     private func checkSilence() {
+        guard !isPaused else { return }
         lookAtConnection()
         let isWaiting = isBodySent && delivered == bytesSent && !isHeadWhole
         let due = movedAt &+ MonotonicClock.microseconds(isWaiting ? answering : silence)
@@ -258,6 +288,7 @@ public final class HTTPTransfer {
         } else if line.isEmpty, status >= 200, !isHeadWhole {
             isHeadWhole = true
             movedAt = MonotonicClock.now()
+            sink?.onHead(HTTPResponse(status: status, fields: fields))
         }
         return bytes.count
     }
@@ -269,6 +300,16 @@ public final class HTTPTransfer {
     }
 
     private func receive(body bytes: UnsafeRawBufferPointer) -> Int {
+        if let sink {
+            movedAt = MonotonicClock.now()
+            switch sink.onBody(bytes) {
+            case .taken: return bytes.count
+            case .stop:
+                isBodyCut = true
+                // Another number than it passed ends the transfer.
+                return bytes.count - 1
+            }
+        }
         body += bytes.prefix(max(0, answerLimit - body.count))
         // An answer may be endless, so its rest is not received.
         isBodyCut = body.count == answerLimit
@@ -310,7 +351,7 @@ public final class HTTPTransfer {
             onProgress(self)
         }
         guard !isOver, delivered < bytesSent else { return }
-        pause = hasMoved ? HTTPTransfer.interval : min(2 * pause, HTTPTransfer.longestPause)
-        progressTimer?.arm(at: now &+ pause)
+        checkInterval = hasMoved ? HTTPTransfer.interval : min(2 * checkInterval, HTTPTransfer.longestPause)
+        progressTimer?.arm(at: now &+ checkInterval)
     }
 }

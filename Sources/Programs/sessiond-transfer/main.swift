@@ -1,6 +1,19 @@
+import AssetCache
+import DBus
+import Installation
+import PluginAPI
 import PluginKit
 import Uploads
 
-// Wiring: the plugin for uploads.
+// Wiring: the plugins for uploads and for the cache.
 
-PluginProgram(.uploads).main { host, _ in UploadsPlugin(host) }
+PluginProgram.main([
+    (.uploads, { host, _ in UploadsPlugin(host) }),
+    (
+        .cache,
+        { host, _ in
+            let settings = (try? SettingsFiles(isSystem: host.bus.isSystem).read()) ?? Settings()
+            return NetworkAwareCache(CachePlugin(host, settings.cache), MachineWatch(on: host.loop))
+        }
+    ),
+])

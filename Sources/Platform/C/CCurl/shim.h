@@ -78,6 +78,12 @@ static inline int shim_unacknowledged(curl_socket_t socket) {
     return ioctl(socket, SIOCOUTQ, &count) == 0 && count > 0 ? count : 0;
 }
 
+// The bytes that have arrived at a socket and were not read.
+static inline int shim_arrived(curl_socket_t socket) {
+    int count = 0;
+    return ioctl(socket, FIONREAD, &count) == 0 && count > 0 ? count : 0;
+}
+
 // curl_multi_setopt
 
 static inline CURLMcode shim_multi_set_socket(CURLM *multi, curl_socket_callback callback, void *context) {

@@ -27,6 +27,10 @@ static inline int shim_set_parent_death_signal(int signal) { return prctl(PR_SET
 extern int memfd_create(const char *name, unsigned int flags);
 enum { shim_close_on_exec = 1 };
 
+// The headers define fallocate only with _GNU_SOURCE. FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE.
+extern int fallocate(int file, int mode, off_t offset, off_t size);
+static inline int shim_punch(int file, off_t offset, off_t size) { return fallocate(file, 0x01 | 0x02, offset, size); }
+
 // The headers define dl_iterate_phdr and its structure only with _GNU_SOURCE.
 struct shim_loaded {
     Elf64_Addr address;
