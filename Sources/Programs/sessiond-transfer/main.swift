@@ -13,7 +13,7 @@ PluginProgram.main([
         .cache,
         { host, _ in
             let settings = (try? SettingsFiles(isSystem: host.bus.isSystem).read()) ?? Settings()
-            return NetworkAwareCache(CachePlugin(host, settings.cache), MachineWatch(on: host.loop))
+            return NetworkAwareCache(CachePlugin(host, settings.cache), on: host.loop)
         }
     ),
 ])

@@ -1,18 +1,18 @@
-import AssetCache
-import PluginKit
+public import EventLoop
+public import PluginKit
 
 /// The cache, which fetches nothing ahead of players while the network is metered.
-final class NetworkAwareCache: Plugin {
+public final class NetworkAwareCache: Plugin {
     private let cache: CachePlugin
     private let machine: MachineWatch
 
-    init(_ cache: CachePlugin, _ machine: MachineWatch) {
-        (self.cache, self.machine) = (cache, machine)
+    public init(_ cache: CachePlugin, on loop: EventLoop) {
+        (self.cache, machine) = (cache, MachineWatch(on: loop))
         machine.onChanged = { [unowned self] in look() }
         look()
     }
 
     private func look() { cache.mayFill = machine.isKnown && !machine.isMetered }
 
-    func end(_ done: @escaping () -> Void) { cache.end(done) }
+    public func end(_ done: @escaping () -> Void) { cache.end(done) }
 }

@@ -1,30 +1,29 @@
 import DBus
-import EventLoop
-import PluginKit
+package import EventLoop
 import SessionBus
 
-/// The state of the machine that matters to uploads: whether its network is metered or missing (NetworkManager), and
+/// The state of the machine that matters to uploads and the cache: whether its network is metered or missing (NetworkManager), and
 /// whether it goes to sleep (login1). Without these services, none of this is assumed.
-final class MachineWatch {
+package final class MachineWatch {
     /// Whether the network is metered (`Metered`: yes, or guessed yes). True until NetworkManager has answered once, so
-    /// that no upload starts too early.
-    private(set) var isMetered = true
+    /// that nothing is sent or fetched too early.
+    package private(set) var isMetered = true
     /// Whether NetworkManager has answered, or does not run.
-    private(set) var isKnown = false
+    package private(set) var isKnown = false
     /// Whether there is no network at all.
-    private(set) var isOffline = false
-    private(set) var isFallingAsleep = false
+    package private(set) var isOffline = false
+    package private(set) var isFallingAsleep = false
     /// Called when one of these values has changed.
-    var onChanged: () -> Void = {}
+    package var onChanged: () -> Void = {}
     /// Called when the network has changed or is back, or when the machine has woken up.
-    var onNetworkChanged: () -> Void = {}
-    let system: SystemBus
+    package var onNetworkChanged: () -> Void = {}
+    package let system: SystemBus
 
     private static let manager = "org.freedesktop.NetworkManager"
     private static let path = "/org/freedesktop/NetworkManager"
     private var subscriptions: [Subscription] = []
 
-    init(on loop: EventLoop) {
+    package init(on loop: EventLoop) {
         system = SystemBus(on: loop)
         system.whenKnown { [weak self] bus in
             if let bus { self?.listen(to: bus) } else { self?.learn(metered: 0, state: 0) }
