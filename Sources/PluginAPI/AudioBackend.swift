@@ -89,9 +89,8 @@ public protocol AudioBackend: AnyObject {
     func readMemory(_ completion: @escaping ([StreamMemory]?) -> Void)
     /// Replaces the values that the server remembers under these names, and deletes the entries of the other names.
     func writeMemory(_ entries: [StreamMemory], forgetting names: [String], completion: @escaping Completion)
-    /// The stand-ins that are wanted if the server ignores written values (``MemoryAccess/streamsOnly``): paused
-    /// streams in the place of ended ones, corrected so that the server remembers the right values. Each exists while
-    /// it is listed.
+    /// The stand-ins that are wanted: paused streams in the place of ended or held ones, corrected so that the server
+    /// remembers the right values. Each exists while it is listed. None on PulseAudio (``MemoryAccess/readAndWrite``).
     var wantedStandIns: [StreamMemory] { get set }
     /// Whether ``onMemoryChanged`` is called.
     var watchesMemory: Bool { get set }

@@ -131,13 +131,14 @@ final class StreamLedger {
     private func correct(_ remembered: [StreamMemory]?) {
         // The server is gone, or no longer reports it: the repairs stay stored.
         guard let remembered else { return corrected() }
-        switch memory.correct(remembered, view) {
-        case .nothing: corrected()
+        let correction = memory.correct(remembered, view)
+        var standIns: [StreamMemory] = []
+        if case .standIns(let wanted) = correction { standIns = wanted }
+        backend.wantedStandIns = standIns
+        switch correction {
+        case .nothing, .standIns: corrected()
         case .readAgain:
             reading = .outdated
-            corrected()
-        case .standIns(let wanted):
-            backend.wantedStandIns = wanted
             corrected()
         case .write(let entries, let forgotten):
             backend.writeMemory(entries, forgetting: forgotten) { [weak self] result in

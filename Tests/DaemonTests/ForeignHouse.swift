@@ -72,11 +72,26 @@ extension ForeignCrashTests {
             return (properties["channelVolumes"] as? [Double])?.first
         }
 
+        /// Whether PipeWire's session manager has written to its file that the music was last on the hold sink.
+        var remembersHold: Bool {
+            ["restore-stream", "stream-properties"].contains { file in
+                remembered(in: file, "Output/Audio:application.name:Music", containing: "sessiond.hold") != nil
+            }
+        }
+
+        /// When the session manager last wrote what it remembers of streams; nil: never, or on PulseAudio.
+        var memoryTime: Date? {
+            ["restore-stream", "stream-properties"].compactMap { file in
+                let path = pulse.folder.path + "/state/wireplumber/" + file
+                return (try? FileManager.default.attributesOfItem(atPath: path))?[.modificationDate] as? Date
+            }.max()
+        }
+
         /// The rest of the line that begins with `key`, in a file of WirePlumber.
-        private func remembered(in file: String, _ key: String) -> Substring? {
+        private func remembered(in file: String, _ key: String, containing text: String = "") -> Substring? {
             let path = pulse.folder.path + "/state/wireplumber/" + file
             return (try? String(contentsOfFile: path, encoding: .utf8))?.split(separator: "\n")
-                .first { $0.hasPrefix(key) }?.dropFirst(key.count)
+                .first { $0.hasPrefix(key) && (text.isEmpty || $0.contains(text)) }?.dropFirst(key.count)
         }
 
         func endProgram() throws {

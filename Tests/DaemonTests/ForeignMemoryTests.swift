@@ -32,6 +32,26 @@ import Testing
         }
     }
 
+    /// The killed daemon has left its hold sink, and nobody corrects anything any more. The session manager writes its file a
+    /// second after a change, when the daemon has corrected what it remembers.
+    @Test(.enabled(if: ServerKind.pipeWire.isHere, "PipeWire only: PulseAudio does not show when it is done"))
+    func daemonIsKilledWhileHeld_theNextStreamIsHeardWithoutADaemon() throws {
+        let house = try House(.pipeWire)
+        for _ in 0..<3 {
+            let story = try Story(.held, in: house, crash: nil)
+            // What it writes next has the hold.
+            #expect(eventually { house.remembers(House.volume) })
+            let before = house.memoryTime
+            try story.begin()
+            #expect(eventually { house.memoryTime != before })
+            #expect(eventually { !house.remembersHold })
+            story.stage.daemon.kill()
+            try house.endProgram()
+            try house.beginProgram()
+            #expect(try eventually { try house.isUntouched() }, "\(house.description)")
+        }
+    }
+
     /// The user sets the volume while the music is ducked. The next stream starts with that volume; after a step, here of 10
     /// points, with the volume before it that is 10 points louder.
     @Test(arguments: ServerKind.allCases, [false, true])

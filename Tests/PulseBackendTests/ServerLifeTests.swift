@@ -33,10 +33,8 @@ import Testing
         #expect(bench.told.all == Array(repeating: [Recorder.Told.lost, .reset], count: 20).flatMap { $0 })
     }
 
-    /// Stand-ins are used from WirePlumber 0.5 on. The values that older versions remember can be written.
     @Test func serverIsKilledAndRestarted_standInsAreCreatedAgain() throws {
         let bench = try Bench(ServerKind.pipeWire.server())
-        guard bench.backend.snapshot.memoryAccess == .streamsOnly else { return }
         func standIns() -> [String] {
             bench.backend.snapshot.streams.filter { $0.properties["media.name"] == "Volume correction by sessiond" }
                 .compactMap(\.memoryName)

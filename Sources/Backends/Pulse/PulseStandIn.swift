@@ -2,13 +2,14 @@ import CPulse
 import EventLoop
 import PluginAPI
 
-/// Stand-in streams for programs that ended while they were ducked or held (docs/adr/0017).
+/// Stand-in streams for programs that ended while they were ducked, or are held (docs/adr/0017).
 ///
 /// WirePlumber 0.5 and later stores what it remembers of a stream only when the stream itself changes. So a stream with
-/// the same name is created: it starts with the values of the last one, is corrected like any stream, and is closed.
+/// the same name is created: it starts with the values of the last one, is corrected like any stream, and is closed. With
+/// older versions only the device of held streams is corrected so, because volumes can be written.
 extension PulseBackend {
     func keepStandIns() {
-        guard isReady, model.memoryAccess == .streamsOnly else {
+        guard isReady, model.memoryAccess != .readAndWrite else {
             standIns = [:]
             return
         }

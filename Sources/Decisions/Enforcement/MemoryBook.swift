@@ -7,12 +7,15 @@ public import PluginAPI
 /// What can be done depends on the server (``MemoryAccess``):
 /// - If its values can be read, each is compared, and corrected until it is right.
 /// - If they can only be written, they are written when all streams of that name have ended. For a moment after that, the
-///   server may still use the old values. The device of a held stream cannot be written: the repair is kept until the next
-///   stream of that name was moved to the device that the user chose.
+///   server may still use the old values. The device cannot be written: the repair is kept until the next stream of that
+///   name was moved to the device that the user chose.
 /// - If the server ignores written values, a stand-in, which is a paused stream of the same name, is corrected like any stream. It is closed
 ///   at once, maybe before the session manager has stored its values: the next stand-in proves that they were stored, by
-///   starting with them. While a stream is held, one stand-in corrects its device: if the daemon is killed, the program's
-///   next stream does not start on the hold sink.
+///   starting with them.
+///
+/// Where the device cannot be written, stand-ins correct it while a stream is held: if the daemon is killed, the program's
+/// next stream does not start on the hold sink. One is moved away from there, and closed; the next one proves that this was
+/// stored, by starting elsewhere.
 public struct MemoryBook: Sendable {
     /// The server's state, as far as it concerns these values.
     public struct View: Sendable {
@@ -39,7 +42,7 @@ public struct MemoryBook: Sendable {
         /// Write these entries, and delete the entries of the names in `forgetting`. If that succeeds, call
         /// ``MemoryBook/wrote(_:_:at:)``.
         case write([StreamMemory], forgetting: [String])
-        /// These stand-ins must be there, and no others.
+        /// These stand-ins must be there, and no others. With every other correction there must be none.
         case standIns([StreamMemory])
     }
 
@@ -62,8 +65,11 @@ public struct MemoryBook: Sendable {
     /// Values that were written and cannot be read back, by name, and when.
     private var recent: [String: (repair: MemoryRepair, time: UInt64)] = [:]
     private var proofs: [String: Proof] = [:]
-    /// Names with a held stream, whose device is remembered as the user left it: a stand-in was moved there meanwhile.
+    /// Names with a held stream, whose device is remembered as the user left it: a stand-in started there.
     private var rightWhileHeld: Set<String> = []
+    /// The stand-ins that were seen on the hold sink, and how many of a name there were in this hold.
+    private var astray: Set<AudioStream.ID> = []
+    private var attempts: [String: Int] = [:]
 
     /// How long the server may still use the old values, in microseconds; some milliseconds were seen.
     private static let afterlife: UInt64 = 1_000_000
@@ -110,7 +116,10 @@ public struct MemoryBook: Sendable {
 
     /// Whether a stand-in must correct the device of a stream that is held, so that a crash of the daemon leaves nothing wrong.
     public func needsStandIn(_ view: View) -> Bool {
-        view.access == .streamsOnly && !heldNames(view).isSubset(of: rightWhileHeld)
+        switch view.access {
+        case .readAndWrite: false
+        case .writeOnly, .streamsOnly: !heldNames(view).isSubset(of: rightWhileHeld)
+        }
     }
 
     /// The names of the streams of programs that are held.
@@ -125,7 +134,7 @@ public struct MemoryBook: Sendable {
     public mutating func correct(_ memory: [StreamMemory], _ view: View) -> Correction {
         switch view.access {
         case .readAndWrite: compare(memory, view)
-        case .writeOnly: write(view)
+        case .writeOnly: standInForHeld(view) ?? write(view)
         case .streamsOnly: standIn(view)
         }
     }
@@ -181,11 +190,7 @@ public struct MemoryBook: Sendable {
             guard let name = stream.memoryName else { continue }
             if stream.processID == view.ownProcess { standIns.insert(name) } else { real.insert(name) }
         }
-        let held = heldNames(view)
-        rightWhileHeld.formIntersection(held)
-        for stream in view.streams where stream.processID == view.ownProcess && !stream.isHeld {
-            if let name = stream.memoryName, held.contains(name) { rightWhileHeld.insert(name) }
-        }
+        let held = noteHeld(view)
         let unproven = standIns.subtracting(view.changed).subtracting(real).filter { name in
             let proof = proofs[name] ?? Proof()
             return !proof.startedRight && proof.attempts < MemoryBook.mostAttempts
@@ -204,13 +209,49 @@ public struct MemoryBook: Sendable {
             proofs[name] = proof
         }
         let wanted = names.subtracting(view.changed).subtracting(unproven).subtracting(real)
-            .union(names.intersection(held).subtracting(rightWhileHeld))
-        return .standIns(
-            repairs.filter { wanted.contains($0.name) }
-                .compactMap { repair in
-                    let own = held.contains(repair.name) ? repair.bases.last : nil
-                    let channels = repair.original?.channels ?? own.map { Array(repeating: 0, count: $0.volume.count) }
-                    return channels.map { StreamMemory(name: repair.name, channels: $0) }
-                })
+            .union(names.intersection(held).subtracting(rightWhileHeld).subtracting(corrected(view)))
+        return .standIns(entries(of: wanted, held: held))
+    }
+
+    /// The stand-ins for these names, as far as their channels are known.
+    private func entries(of names: Set<String>, held: Set<String>) -> [StreamMemory] {
+        repairs.filter { names.contains($0.name) }
+            .compactMap { repair in
+                let own = held.contains(repair.name) ? repair.bases.last : nil
+                let channels = repair.original?.channels ?? own.map { Array(repeating: 0, count: $0.volume.count) }
+                return channels.map { StreamMemory(name: repair.name, channels: $0) }
+            }
+    }
+
+    /// Notes for which held streams the right device is remembered. Returns the names of all held streams.
+    private mutating func noteHeld(_ view: View) -> Set<String> {
+        let held = heldNames(view)
+        rightWhileHeld.formIntersection(held)
+        attempts = attempts.filter { held.contains($0.key) }
+        astray.formIntersection(view.streams.map(\.id))
+        for stream in view.streams where stream.processID == view.ownProcess {
+            guard let name = stream.memoryName, held.contains(name), !astray.contains(stream.id) else { continue }
+            if stream.isHeld, attempts[name, default: 0] < MemoryBook.mostAttempts {
+                astray.insert(stream.id)
+                attempts[name, default: 0] += 1
+            } else {
+                rightWhileHeld.insert(name)
+            }
+        }
+        return held
+    }
+
+    /// The names whose stand-in was moved away from the hold sink, and is about to be closed.
+    private func corrected(_ view: View) -> Set<String> {
+        let moved = view.streams.filter { $0.processID == view.ownProcess && !$0.isHeld && astray.contains($0.id) }
+        return Set(moved.compactMap(\.memoryName))
+    }
+
+    /// The stand-ins for held streams; nil: none is needed.
+    private mutating func standInForHeld(_ view: View) -> Correction? {
+        let held = noteHeld(view)
+        let wanted = held.intersection(view.changed).intersection(repairs.map(\.name))
+            .subtracting(rightWhileHeld).subtracting(corrected(view))
+        return wanted.isEmpty ? nil : .standIns(entries(of: wanted, held: held))
     }
 }
