@@ -159,7 +159,7 @@ define document
 	target=$(DESTDIR)$(docdir)/$$(echo $$file | sed 's|^Examples/|examples/|'); \
 	mode=644; test ! -x $$file || mode=755; \
 	install -D -m $$mode $$file $$target || exit 1; \
-	case $$file in *.md) sed -i 's|\([(/`]\)Examples/|\1examples/|g' $$target ;; esac || exit 1; \
+	case $$file in *.md) sed -i 's|\bExamples/|examples/|g' $$target ;; esac || exit 1; \
 done
 endef
 
