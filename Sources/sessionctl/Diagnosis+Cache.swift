@@ -8,7 +8,8 @@ extension Diagnosis {
         var disk = statvfs()
         guard statvfs(folder, &disk) == 0, disk.f_blocks > 0 else { return }
         guard Double(disk.f_bavail) < Double(disk.f_blocks) * 0.05 else {
-            return add("cache", .ok, "\(Wording.size(Double(disk.f_bavail) * Double(disk.f_frsize))) free for \(folder)")
+            return add(
+                "cache", .ok, "\(Wording.size(Double(disk.f_bavail) * Double(disk.f_frsize))) free for \(folder)")
         }
         add(
             "cache", .warning,

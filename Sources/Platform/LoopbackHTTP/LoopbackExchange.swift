@@ -43,6 +43,7 @@ public final class LoopbackExchange {
         isSuspended = false
         server?.forget(shim_socket(connection))
         MHD_resume_connection(connection)
+        server?.wake()
     }
 
     // MARK: Calls of the server

@@ -17,7 +17,7 @@ public final class LoopbackServer {
     private var suspended: [Int32: LoopbackExchange] = [:]
     private let leaving: Int32
     private var leavingWatch: IOWatch?
-    private var isRunning = false
+    private var isWoken = false
 
     private static let connections: UInt32 = 256
 
@@ -68,6 +68,16 @@ public final class LoopbackServer {
     private static func from(_ context: UnsafeMutableRawPointer) -> LoopbackServer {
         // The box lives as long as the server, which stops libmicrohttpd before it ends.
         Unmanaged<Box>.fromOpaque(context).takeUnretainedValue().server!
+    }
+
+    /// A connection was resumed: libmicrohttpd looks at it when it runs next.
+    func wake() {
+        guard !isWoken else { return }
+        isWoken = true
+        loop.later { [weak self] in
+            self?.isWoken = false
+            self?.run()
+        }
     }
 
     private func run() {
