@@ -125,7 +125,7 @@ final class MovieWindow {
 
     // MARK: Places of films
 
-    /// A new place, which is not shown yet.
+    /// A new place, which is not shown yet. The server has made it: GStreamer uses a connection of its own.
     func makePlace() -> UInt32 {
         let place = server.newID()
         // Without a background, the last picture stays until the next one is drawn.
@@ -133,6 +133,8 @@ final class MovieWindow {
         xcb_create_window(
             server.connection, 0, place, window, 0, 0, 1, 1, 0, UInt16(XCB_WINDOW_CLASS_INPUT_OUTPUT.rawValue),
             server.visual, mask, [0, XCB_EVENT_MASK_EXPOSURE.rawValue])
+        _ = server.size(of: place)
+        lookAgain()
         return place
     }
 
