@@ -198,7 +198,10 @@ let package = Package(
             ["GStreamerBase", "CGStreamer", "CStreaming", "FileFormats", "EventLoop", "PluginAPI"]),
         room(
             "VideoBackend", path: "Sources/Backends/GStreamer/Video",
-            ["GStreamerBackend", "GStreamerBase", "CGStreamer", "CStreaming", "CVideo", "CXCB", "EventLoop", "PluginAPI"]),
+            [
+                "GStreamerBackend", "GStreamerBase", "CGStreamer", "CStreaming", "CVideo", "CXCB", "EventLoop",
+                "PluginAPI",
+            ]),
         // The requests of the plugin for films to its workers, typed.
         room("FilmRequests", ["Workers", "PluginAPI"]),
         // What opens films, in a worker: nothing else is linked to it.
@@ -234,7 +237,8 @@ let package = Package(
         room(
             "Movie",
             [
-                "PluginKit", "VideoBackend", "GStreamerBackend", "MediaValues", "SessionBus", "DBus", "EventLoop", "PluginAPI",
+                "PluginKit", "VideoBackend", "GStreamerBackend", "MediaValues", "SessionBus", "DBus", "EventLoop",
+                "PluginAPI",
             ]),
         room(
             "Uploads", ["PluginKit", "HTTP", "Uploading", "Processes", "SessionBus", "DBus", "EventLoop", "PluginAPI"]),

@@ -18,7 +18,9 @@ struct Sessionctl: ParsableCommand {
                 ]),
             CommandGroup(
                 name: "Play, record and run",
-                subcommands: [PlayCommand.self, WatchCommand.self, RecordCommand.self, EffectCommand.self, RunCommand.self]),
+                subcommands: [
+                    PlayCommand.self, WatchCommand.self, RecordCommand.self, EffectCommand.self, RunCommand.self,
+                ]),
             CommandGroup(name: "Change what is heard", subcommands: [RouteCommand.self, SilentCommand.self]),
             CommandGroup(
                 name: "Films, music and files",

@@ -162,7 +162,10 @@ import class EventLoop.Timer
         #expect(stage.until { stage.commands.count == 4 })
         #expect(stage.commands == [.playOrPause, .toggleFullscreen, .leaveFullscreen, .exit])
         stage.film.hide()
-        #expect(stage.until { screen.number() == 0 && stage.screen?.pixels(width: 320, height: 180).contains(235) != true })
+        #expect(
+            stage.until {
+                screen.number() == 0 && stage.screen?.pixels(width: 320, height: 180).contains(235) != true
+            })
     }
 
     @Test(arguments: ["silent.mp4", "sound.m4a", "rotated.mp4"]) func oddFilms_play(name: String) throws {

@@ -48,7 +48,8 @@ extension MoviePlugin {
                     guard let scaling = MovieScaling(rawValue: value.stringValue ?? "") else {
                         let names = MovieScaling.allCases.map(\.rawValue).joined(separator: ", ")
                         throw Failure(
-                            .badParameter("ScalingMode must be one of \(names), not \(quoted(value.stringValue ?? ""))"))
+                            .badParameter("ScalingMode must be one of \(names), not \(quoted(value.stringValue ?? ""))")
+                        )
                     }
                     movie.player.changing { movie.screen.scaling = scaling }
                 }),

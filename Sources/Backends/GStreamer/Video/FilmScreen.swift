@@ -114,7 +114,8 @@ public final class FilmScreen: MovieScreen {
         }
         guard let server = WindowServer(display) else {
             throw SessionError(
-                .notSupported, "no X11 server can be reached: set DISPLAY, or choose the output none for the sound alone")
+                .notSupported,
+                "no X11 server can be reached: set DISPLAY, or choose the output none for the sound alone")
         }
         guard let window = MovieWindow(on: server, in: parent, loop) else {
             throw SessionError(.badParameter, "there is no window \(FilmScreen.word(output).dropFirst(4))")

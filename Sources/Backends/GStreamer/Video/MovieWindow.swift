@@ -211,8 +211,8 @@ final class MovieWindow {
         case XCB_KEY_PRESS:
             let key = read(xcb_key_press_event_t.self)
             // Control, Alt and Super belong to the window manager.
-            guard UInt32(key.state) & (XCB_MOD_MASK_CONTROL.rawValue | XCB_MOD_MASK_1.rawValue | XCB_MOD_MASK_4.rawValue) == 0
-            else { return }
+            let others = XCB_MOD_MASK_CONTROL.rawValue | XCB_MOD_MASK_1.rawValue | XCB_MOD_MASK_4.rawValue
+            guard UInt32(key.state) & others == 0 else { return }
             let isShifted = UInt32(key.state) & XCB_MOD_MASK_SHIFT.rawValue != 0
             if let command = WindowKeys.command(for: server.keysym(key.detail, isShifted: isShifted)) {
                 onCommand?(command)

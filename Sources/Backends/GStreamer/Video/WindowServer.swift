@@ -88,7 +88,8 @@ final class WindowServer {
 
     /// The size of a window; nil if there is none with that id. Waits until the server has handled what was sent before.
     func size(of window: UInt32) -> PictureSize? {
-        guard let reply = xcb_get_geometry_reply(connection, xcb_get_geometry(connection, window), nil) else { return nil }
+        let request = xcb_get_geometry(connection, window)
+        guard let reply = xcb_get_geometry_reply(connection, request, nil) else { return nil }
         defer { free(reply) }
         return PictureSize(width: Int(reply.pointee.width), height: Int(reply.pointee.height))
     }
