@@ -7,7 +7,7 @@ import Testing
     /// The header of a packet with a time, in units of 1/90,000 s, and the content after it.
     private func packet(_ kind: UInt8, _ time: Int, _ content: [UInt8] = [1, 2, 3]) -> [UInt8] {
         let parts = [
-            0x21 | time >> 30 << 1, time >> 22 & 0xFF, time >> 14 & 0xFE | 1, time >> 7 & 0xFF, time << 1 & 0xFE | 1,
+            0x21 | (time >> 30) << 1, time >> 22 & 0xFF, time >> 14 & 0xFE | 1, time >> 7 & 0xFF, time << 1 & 0xFE | 1,
         ]
         return [0, 0, 1, kind, 0, 0, 0x80, 0x80, 5] + parts.map { UInt8($0) } + content
     }
