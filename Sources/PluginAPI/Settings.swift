@@ -196,8 +196,8 @@ public struct Settings: Sendable, Hashable {
 
     /// An encoding of texts; the values are the words of the settings.
     public enum TagEncoding: String, Sendable, Hashable, CaseIterable {
-        case latin1 = "latin-1"
         case cp1250, cp1251, cp1252, cp1253, cp1254, cp1255, cp1256, cp1257
+        case latin1 = "latin-1"
         case koi8r = "koi8-r"
         case koi8u = "koi8-u"
         case shiftJIS = "shift-jis"

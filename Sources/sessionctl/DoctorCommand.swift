@@ -473,7 +473,7 @@ private final class Examination {
             ? .failure(.disconnected) : ask(BusName.service, ObjectPath.root, BusName.plugins, "List", [])
         let kinds = Set(manifests.map(\.kind))
         // The others are in packages that many machines do not need.
-        for kind in PluginKind.all where kind.needsSession && !kinds.contains(kind.word) {
+        for kind in PluginKind.all where kind.package == PluginKind.player.package && !kinds.contains(kind.word) {
             diagnosis.add(
                 "plugins", .warning, "none of the kind \(kind.word) is installed",
                 remedy: "install \(kind.program) and its manifest")
