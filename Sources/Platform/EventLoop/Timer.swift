@@ -1,3 +1,5 @@
+// The optimized build takes timespec from the header of libpulse, which includes that of the C library.
+import CPulse
 import Glibc
 
 /// CLOCK_MONOTONIC in microseconds: the only clock that is used for timing.
