@@ -46,6 +46,8 @@ struct GoldenFile {
             ("(\"workers\",\"status\":\")[a-z]+(\",\"text\":\")[^}]*(\"\\})", "$1ok$2ISOLATION$3"),
             ("(?s)(warning +workers .*error and )4( warnings)", "$1\\3$2"),
             ("(?:ok|warning)( +workers +).*(?:\r?\n +→ echo .*sysctl.*)?", "STATUS$1ISOLATION"),
+            // PulseAudio offers what an output plays, PipeWire nothing.
+            ("(?<=no input, such as a microphone: )(this|the) recor.*", "WHAT IS RECORDED"),
             // It depends on the machine which server is installed, and whether systemd runs.
             (
                 "(pipewire-pulse &|pulseaudio --start|systemctl --user enable --now [a-z-]+|apt install [a-z-]+)",

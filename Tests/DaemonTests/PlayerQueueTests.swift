@@ -21,8 +21,9 @@ private let loud = -25.0
         player.call("LoadList", [.strings(uris), .uint32(start)])
     }
 
-    @Test func nothingCanBePlayed_callsAreAnsweredBeforeAllItemsWereTried() throws {
-        let stage = try PlayerStage(.pulseAudio)
+    @Test(arguments: ServerKind.allCases)
+    func nothingCanBePlayed_callsAreAnsweredBeforeAllItemsWereTried(_ kind: ServerKind) throws {
+        let stage = try PlayerStage(kind)
         let music = try stage.player()
         let uris = (0..<2_000).map { "file:///nowhere/\($0).wav" }
         #expect(load(music, uris) == nil)
