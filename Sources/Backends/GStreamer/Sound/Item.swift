@@ -37,6 +37,9 @@ final class Item {
     private(set) var playhead: Playhead
     /// How many seeks were sent.
     private var seeks = 0
+    /// GStreamer's number of the last seek, and whether its segment was read to the end before the seek was done.
+    private var seekNumber: guint32 = 0
+    private var isReadToEnd = false
     private lazy var buffering = Buffering(patience: source.traits.patience, on: loop) {
         [unowned self] in networkTakesTooLong()
     }
@@ -240,11 +243,11 @@ final class Item {
     private func send(_ flags: UInt32, to time: GstClockTime) -> Bool {
         seeks += 1
         let flags = flags | (playhead.manner.isSegmented ? GST_SEEK_FLAG_SEGMENT.rawValue : 0)
-        let seek = { [element = pipeline.element, rate] in
-            gst_element_seek(
-                element, rate, GST_FORMAT_TIME, GstSeekFlags(rawValue: flags), GST_SEEK_TYPE_SET, Int(clamping: time),
-                GST_SEEK_TYPE_NONE, -1) != 0
-        }
+        let event = gst_event_new_seek(
+            rate, GST_FORMAT_TIME, GstSeekFlags(rawValue: flags), GST_SEEK_TYPE_SET, Int(clamping: time),
+            GST_SEEK_TYPE_NONE, -1)
+        (seekNumber, isReadToEnd) = (gst_event_get_seqnum(event), false)
+        let seek = { [element = pipeline.element] in gst_element_send_event(element, event) != 0 }
         return pipeline.perform(
             seek,
             late: { [element = pipeline.element, refusal] isSent in
@@ -266,8 +269,15 @@ final class Item {
         case .prerolled:
             pipeline.settle()
             handle(.done)
+            if isReadToEnd, playhead.isSteady {
+                isReadToEnd = false
+                handle(.segmentDone)
+            }
         case .ended: handle(.endReached)
-        case .segmentDone: handle(.segmentDone)
+        case .segmentDone:
+            // The queues of a film may take all of a short rest.
+            isReadToEnd = !playhead.isSteady && gst_message_get_seqnum(message) == seekNumber
+            handle(.segmentDone)
         case .durationChanged:
             knownDuration = pipeline.duration
             if isReady { onEvent?(.durationChanged) }
