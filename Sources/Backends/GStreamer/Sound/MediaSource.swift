@@ -29,7 +29,14 @@ struct MediaSource {
     /// Whether its pictures are shown, too.
     let isFilm: Bool
 
-    var traits: SourceTraits { path != nil ? .file : isFilm ? .webFilm : .web }
+    var traits: SourceTraits {
+        switch (path != nil, isFilm) {
+        case (true, true): .film
+        case (true, false): .file
+        case (false, true): .webFilm
+        case (false, false): .web
+        }
+    }
     /// The name of the stream: the file name without the folders.
     var title: String { name.split(separator: "/").last.map(String.init) ?? name }
 

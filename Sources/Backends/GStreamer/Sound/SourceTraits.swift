@@ -17,9 +17,13 @@ struct SourceTraits: Sendable, Hashable {
     static let file = SourceTraits(
         isFile: true, canSeek: true, needsBuffering: false, openingTime: 10, patience: .infinity)
 
+    /// A film from a file. Its decoders are large libraries, which a busy machine takes seconds to read from its disk.
+    static let film = SourceTraits(
+        isFile: true, canSeek: true, needsBuffering: false, openingTime: 30, patience: .infinity)
+
     /// A film: nearly all servers that have them can seek, and a refused seek leaves it where it is.
     static let webFilm = SourceTraits(
-        isFile: false, canSeek: true, needsBuffering: true, openingTime: 15.5, patience: 15)
+        isFile: false, canSeek: true, needsBuffering: true, openingTime: 30, patience: 15)
 
     /// One attempt of 15 s, then an error is reported: so the limit comes a little later.
     static let web = SourceTraits(
