@@ -46,11 +46,9 @@ public final class MoviePlugin: Plugin {
         player.onFailed = { [unowned self] message in finish(.error, message) }
         screen.onChanged = { [unowned self] in player.changing {} }
         screen.onFullscreen = { [unowned self] in tell($0) }
+        // The engine reports the failure of the film; with the window, full screen has ended.
+        screen.onLost = { [unowned self] _ in player.changing {} }
         screen.onCommand = { [unowned self] in obey($0) }
-        screen.onLost = { [unowned self] message in
-            player.changing { try? player.load([]) }
-            finish(.error, "the film cannot be shown any more: \(message)")
-        }
     }
 
     public func serve() {

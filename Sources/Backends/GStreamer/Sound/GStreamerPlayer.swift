@@ -84,6 +84,10 @@ public final class GStreamerPlayer: QueueingEngine {
             guard let self, state != .playing, !isAtEnd, let item, item.isReady else { return }
             item.seek(to: item.place, told: false)
         }
+        pictures?.onFailed = { [weak self] reason in
+            guard let self, let item else { return }
+            fail("'\(item.source.name)' cannot be shown any more: \(reason)")
+        }
     }
 
     // MARK: Volume, pan and rate

@@ -8,6 +8,8 @@ package protocol PictureTail: AnyObject {
     /// The shown picture does not have the size of its place any more. While the film does not play, a seek to where it
     /// is brings a new one.
     var onStale: (() -> Void)? { get set }
+    /// The pictures of the current film cannot be shown any more; the message gives the reason.
+    var onFailed: ((String) -> Void)? { get set }
 
     /// Adds its elements to a pipeline in the state NULL, and links them to the pictures of the source.
     /// - Parameter title: the name of the item until its tags are known.

@@ -44,6 +44,7 @@ public final class FilmScreen: MovieScreen {
     private lazy var settling = Timer(on: loop) { [unowned self] in onStale?() }
 
     package var onStale: (() -> Void)?
+    package var onFailed: ((String) -> Void)?
     public var onChanged: (() -> Void)?
     public var onFullscreen: ((FullscreenChange) -> Void)?
     public var onCommand: ((MovieCommand) -> Void)?
@@ -134,7 +135,9 @@ public final class FilmScreen: MovieScreen {
         window.onLost = { [unowned self] in
             close()
             isUsed = false
-            onLost?("the X11 server closed the connection")
+            let reason = "the X11 server closed the connection"
+            onFailed?(reason)
+            onLost?(reason)
         }
         (self.window, used) = (window, output)
     }
@@ -192,7 +195,9 @@ extension FilmScreen: PictureTail {
         "videoconvert ! deinterlace mode=auto ! videoflip name=turn video-direction=auto ! "
     /// The place has the right shape, so the picture fills it.
     private static let x11 =
-        "videoconvertscale add-borders=false ! ximagesink name=screen force-aspect-ratio=false handle-events=false"
+        "videoconvertscale add-borders=false ! ximagesink name=screen force-aspect-ratio=false handle-events=false "
+        // Otherwise it looks for events twenty times per second.
+        + "handle-expose=false"
     private static let nowhere = "fakesink name=screen sync=true qos=true"
 
     package func enter(
@@ -226,6 +231,9 @@ extension FilmScreen: PictureTail {
         var film = Film(pipeline: pipeline, bin: bin, sink: sink, gate: gate)
         if let window {
             shim_set_string(sink, "display", display)
+            // The error of a window that does not exist prepares its connection for the end of the server.
+            shim_outlive_screen()
+            video_set_window(sink, UInt(window.unusedID()))
             film.place = window.makePlace()
             film.hold = shim_hold_pad(gate, pipeline)
             video_set_window(sink, UInt(film.place))

@@ -125,6 +125,9 @@ final class MovieWindow {
 
     // MARK: Places of films
 
+    /// An id of no window.
+    func unusedID() -> UInt32 { server.newID() }
+
     /// A new place, which is not shown yet. The server has made it: GStreamer uses a connection of its own.
     func makePlace() -> UInt32 {
         let place = server.newID()

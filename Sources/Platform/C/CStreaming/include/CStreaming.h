@@ -64,6 +64,12 @@ gboolean shim_picture_size(GstMessage *message, shim_size *size);
 // What the streams of a source are (GstStreamType), if the message says that they are known.
 gboolean shim_stream_types(GstMessage *message, guint *types);
 
+// MARK: The end of a screen (xlib.c)
+
+// From now on the end of an X11 server, or of a window, does not end the process. The plugin of ximagesink must be loaded.
+// A connection outlives its server only after it has had an error, such as that of a window that does not exist.
+void shim_outlive_screen(void);
+
 // MARK: Files that survive a crash of the machine (disk.c)
 
 typedef struct shim_disk shim_disk;
