@@ -14,16 +14,16 @@ import class EventLoop.Timer
         let loop = EventLoop()
         let pulse: any PrivateServer
         let ear: Ear
-        let screen = try? PrivateScreen()
+        let screen: PrivateScreen?
         let player: GStreamerPlayer
         let film: FilmScreen
         var finished = 0
         var failures: [String] = []
         var commands: [MovieCommand] = []
         var fullscreen: [FullscreenChange] = []
-        var losses: [String] = []
 
-        init(_ name: String, output: String = "auto") throws {
+        init(_ name: String, output: String = "auto", on other: PrivateScreen? = nil) throws {
+            screen = try other ?? PrivateScreen()
             pulse = try ServerKind.standard.server()
             ear = try Ear(pulse, sink: "speaker")
             let display = try #require(screen).display
@@ -33,7 +33,6 @@ import class EventLoop.Timer
             player.onFailed = { [unowned self] in failures.append($0) }
             film.onCommand = { [unowned self] in commands.append($0) }
             film.onFullscreen = { [unowned self] in fullscreen.append($0) }
-            film.onLost = { [unowned self] in losses.append($0) }
             try film.choose(output: output)
             player.load(uri: "file://" + (try TestMedia.named(name).path()))
         }
@@ -166,6 +165,39 @@ import class EventLoop.Timer
             stage.until {
                 screen.number() == 0 && stage.screen?.pixels(width: 320, height: 180).contains(235) != true
             })
+    }
+
+    @Test func serverIsKilled_isReportedOnce_andTheProcessGoesOn() throws {
+        let stage = try Stage("short-gop.mp4")
+        try stage.player.play()
+        #expect(stage.until { stage.number > 5 })
+        stage.screen?.kill()
+        #expect(stage.until { !stage.failures.isEmpty })
+        // The sink meets the end, too.
+        let heard = stage.ear.duration
+        #expect(stage.until { stage.ear.duration > heard + 0.3 })
+        stage.player.unload()
+        stage.film.hide()
+        // The next film is played without pictures.
+        stage.player.load(uri: "file://" + (try TestMedia.named("short-gop.mp4").path()))
+        try stage.player.play()
+        #expect(stage.until { stage.ear.level(of: 440) > -40 })
+        #expect(stage.film.output == "none" && stage.failures.count == 1)
+        #expect(stage.failures.first?.contains("the X11 server closed the connection") == true)
+    }
+
+    @Test func windowOfAClientIsDestroyed_isAClosedWindow() throws {
+        let screen = try PrivateScreen()
+        let parent = screen.makeWindow()
+        let stage = try Stage("short-gop.mp4", output: "x11:\(parent)", on: screen)
+        try stage.player.play()
+        #expect(stage.until { stage.number > 5 })
+        screen.destroy(parent)
+        #expect(stage.until { stage.commands.contains(.exit) })
+        let heard = stage.ear.duration
+        #expect(stage.until { stage.ear.duration > heard + 0.3 })
+        stage.player.unload()
+        #expect(stage.failures == [])
     }
 
     @Test(arguments: ["silent.mp4", "sound.m4a", "rotated.mp4"]) func oddFilms_play(name: String) throws {

@@ -105,4 +105,21 @@ final class PrivateScreen {
         xcb_configure_window(connection, window, UInt16(mask), [UInt32(width), UInt32(height)])
         xcb_flush(connection)
     }
+
+    /// A window as another program has it, 320 × 180 in the upper left corner.
+    func makeWindow() -> UInt32 {
+        let window = xcb_generate_id(connection)
+        xcb_create_window(
+            connection, 0, window, root, 0, 0, 320, 180, 0, UInt16(XCB_WINDOW_CLASS_INPUT_OUTPUT.rawValue), 0, 0, nil)
+        xcb_map_window(connection, window)
+        xcb_flush(connection)
+        // An answer comes after all that was sent before.
+        _ = windows
+        return window
+    }
+
+    func destroy(_ window: UInt32) {
+        xcb_destroy_window(connection, window)
+        xcb_flush(connection)
+    }
 }

@@ -1,0 +1,157 @@
+import EventLoop
+import Foundation
+import TestSupport
+import Testing
+
+/// `sessionctl watch` with the real daemon: what a user sees and hears of a film while other programs want to be heard.
+@Suite(.serialized) struct FilmSessionTests {
+    private final class Stage {
+        let pulse: any PrivateServer
+        let ear: Ear
+        let screen: PrivateScreen
+        let bus: PrivateBus
+        private let daemon: Child
+        private var environment: [String: String]
+
+        init() throws {
+            pulse = try ServerKind.standard.server()
+            ear = try Ear(pulse, sink: "speaker")
+            screen = try PrivateScreen()
+            bus = try PrivateBus()
+            environment = ["XDG_RUNTIME_DIR": bus.folder.path].merging(pulse.environment) { $1 }
+                .merging(bus.environment) { $1 }
+            environment["HOME"] = bus.folder.path
+            environment["XDG_CACHE_HOME"] = bus.folder.path + "/cache"
+            environment["GST_REGISTRY"] = TestMedia.registry
+            environment["DISPLAY"] = screen.display
+            daemon = try Child(try builtProduct(named: "sessiond"), environment: environment)
+            guard eventually(timeout: 30, { list().contains("\"ServerConnected\":true") }) else {
+                throw SupportError("sessiond does not find the sound server: \(daemon.errors)")
+            }
+        }
+
+        func sessionctl(_ arguments: [String], more: [String: String] = [:]) throws -> Child {
+            try Child(
+                try builtProduct(named: "sessionctl"), arguments, environment: environment.merging(more) { $1 })
+        }
+
+        private func list() -> String {
+            guard let child = try? sessionctl(["status", "--json"]), child.wait(timeout: 20) == .code(0) else {
+                return ""
+            }
+            return child.text
+        }
+
+        /// Starts the film, and waits until it is seen and heard.
+        func watch(_ arguments: [String] = [], more: [String: String] = [:]) throws -> Child {
+            let film = try TestMedia.named("short-gop.mp4").path()
+            let watch = try sessionctl(["watch", "--name", "Film", "--loop", film] + arguments, more: more)
+            guard eventually(timeout: 60, { screen.number() > 10 || !watch.isRunning }), watch.isRunning,
+                ear.waitUntil(440, above: -40, timeout: 30)
+            else { throw SupportError("the film is not shown: \(watch.output) \(watch.errors)") }
+            return watch
+        }
+
+        /// Starts a command in a session, and waits until it runs.
+        func session(_ name: String, _ options: [String]) throws -> Child {
+            let child = try sessionctl(
+                ["run", "--name", name] + options + ["--", "sh", "-c", "echo runs; exec sleep 600"])
+            guard child.line(timeout: 30, where: { $0 == "runs" }) != nil else {
+                throw SupportError("\(name) does not run: \(child.errors)")
+            }
+            return child
+        }
+
+        /// Ends what ``session(_:_:)`` started.
+        func end(_ child: Child) {
+            child.signal(SIGTERM)
+            #expect(child.wait(timeout: 30) == .code(143))
+        }
+
+        /// Whether the picture is another one after that many seconds of sound were recorded.
+        func moves(within seconds: Double) -> Bool {
+            let (number, heard) = (screen.number(), ear.duration)
+            var hasMoved = false
+            _ = eventually(timeout: 30) {
+                if screen.number() != number { hasMoved = true }
+                return hasMoved || ear.duration > heard + seconds
+            }
+            return hasMoved
+        }
+    }
+
+    @Test func call_stopsPictureAndSound_andBothGoOn() throws {
+        let stage = try Stage()
+        let watch = try stage.watch()
+        let call = try stage.session("Phone", ["--category", "play-and-record", "--class", "call"])
+        #expect(stage.ear.waitUntil(440, below: -60, timeout: 30))
+        #expect(eventually(timeout: 30) { !stage.moves(within: 0.2) })
+        let number = stage.screen.number()
+        #expect(number > 0 && !stage.moves(within: 0.7))
+        stage.end(call)
+        #expect(stage.ear.waitUntil(440, above: -40, timeout: 30))
+        // From where it was, not from the beginning.
+        #expect(eventually(timeout: 30) { stage.screen.number() > number })
+        #expect(watch.isRunning, "\(watch.errors)")
+        watch.signal(SIGINT)
+        #expect(watch.wait(timeout: 30) == .code(130))
+        #expect(eventually(timeout: 30) { stage.screen.windows.isEmpty })
+    }
+
+    @Test func prompt_makesTheFilmQuiet_andItGoesOn() throws {
+        let stage = try Stage()
+        let watch = try stage.watch()
+        let before = stage.ear.steadyLevel(of: 440)
+        let prompt = try stage.session("Voice", ["--category", "ambient", "--option", "duck-others"])
+        #expect(stage.ear.waitUntil(440, above: -60, below: before - 6, window: 0.1, timeout: 30))
+        #expect(stage.moves(within: 5))
+        stage.end(prompt)
+        #expect(stage.ear.waitUntil(440, above: before - 1, window: 0.1, timeout: 30))
+        #expect(watch.isRunning)
+    }
+
+    @Test func windowIsClosed_watchEnds() throws {
+        let stage = try Stage()
+        let watch = try stage.watch()
+        stage.screen.close(try #require(stage.screen.windows.last))
+        #expect(watch.wait(timeout: 30) == .code(0), "\(watch.errors)")
+        #expect(stage.ear.waitUntil(440, below: -60, timeout: 30))
+    }
+
+    @Test func screenIsKilled_theReasonIsSaid() throws {
+        let stage = try Stage()
+        let watch = try stage.watch()
+        stage.screen.kill()
+        #expect(watch.wait(timeout: 30) == .code(1))
+        #expect(watch.errors.contains { $0.contains("the X11 server closed the connection") }, "\(watch.errors)")
+    }
+
+    @Test func noScreen_theSoundIsPlayed_andItIsSaid() throws {
+        let stage = try Stage()
+        let film = try TestMedia.named("short-gop.mp4").path()
+        let watch = try stage.sessionctl(["watch", film], more: ["DISPLAY": ":9999"])
+        #expect(stage.ear.waitUntil(440, above: -40, timeout: 60), "\(watch.errors)")
+        #expect(eventually { watch.isRunning && watch.errors.contains { $0.contains("only the sound is played") } })
+        let refused = try stage.sessionctl(["watch", "--output", "x11", film], more: ["DISPLAY": ":9999"])
+        #expect(refused.wait(timeout: 60) == .code(1))
+        #expect(refused.errors.contains { $0.contains("set DISPLAY") }, "\(refused.errors)")
+    }
+
+    @Test func outputIsUnplugged_filmIsPaused_untilItIsThereAgain() throws {
+        let stage = try Stage()
+        let module = try stage.pulse.addSink("phones", properties: ["device.form_factor": "headphone"])
+        try stage.pulse.control.setDefaultSink("phones")
+        let film = try TestMedia.named("short-gop.mp4").path()
+        let watch = try stage.sessionctl(["watch", "--loop", film])
+        let phones = try Ear(stage.pulse, sink: "phones")
+        #expect(phones.waitUntil(440, above: -40, timeout: 60), "\(watch.errors)")
+        #expect(eventually(timeout: 30) { stage.screen.number() > 10 })
+        try stage.pulse.unloadModule(module)
+        #expect(eventually(timeout: 30) { !stage.moves(within: 0.7) })
+        #expect(stage.ear.waitUntil(440, below: -60, window: 0.3, timeout: 30))
+        _ = try stage.pulse.addSink("phones", properties: ["device.form_factor": "headphone"])
+        try stage.pulse.control.setDefaultSink("phones")
+        #expect(eventually(timeout: 30) { stage.moves(within: 0.7) })
+        #expect(watch.isRunning, "\(watch.errors)")
+    }
+}
