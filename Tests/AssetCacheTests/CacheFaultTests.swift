@@ -43,7 +43,8 @@ import Testing
     }
 
     @Test func silenceBeforeTheHead_is504() throws {
-        let stage = try CacheStage(silence: 0.2)
+        // Nothing is requested before the reader asks, so the reader waits for the head.
+        let stage = try CacheStage(silence: 0.2) { $0.fill = false }
         _ = try stage.origin.file("film.mp4", Self.size)
         try stage.origin.tell("stall 0 5 9")
         // The head comes, but no byte: the reader has got nothing yet.

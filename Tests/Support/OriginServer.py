@@ -28,6 +28,7 @@ Reads one command a line from standard input and answers "done COMMAND":
 import http.server
 import json
 import os
+import select
 import socket
 import sys
 import threading
@@ -150,7 +151,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 if size == 0:
                     with lock:
                         stall[2] -= 1
-                    time.sleep(stall[1])
+                    # Until then, or until the client has left.
+                    if select.select([self.connection], [], [], stall[1])[0]:
+                        raise ConnectionResetError
                     continue
             self.wfile.write(data.part(first + done, size))
             self.sent += size

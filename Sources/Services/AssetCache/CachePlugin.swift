@@ -125,7 +125,7 @@ public final class CachePlugin: Plugin {
         settleBusy()
         if let path = resource.completePath {
             folder?.touch(resource.name)
-            return (FileURI.absolute(path) ?? "", opening.number)
+            return (FileURI.uri(path), opening.number)
         }
         // What a playlist names is relative to its own address.
         if Self.isPlaylist(address), options.headers.isEmpty { return (address.text, opening.number) }
