@@ -113,6 +113,17 @@ import Testing
         #expect(head.mayPlay)
     }
 
+    @Test func cache_asksAServerTwiceBeforeItFails() throws {
+        let token = String(repeating: "0", count: 32)
+        let cached = try MediaSource(uri: "http://127.0.0.1:40000/\(token)/song.mp3")
+        #expect(cached.traits.patience == 45 && cached.traits.openingTime > 45)
+        #expect(cached.description.contains("timeout=45 ") && !cached.traits.canSeek)
+        let film = try MediaSource(filmAt: "http://127.0.0.1:40000/\(token)/film.mp4")
+        #expect(film.traits.patience == 45 && film.traits.canSeek)
+        let other = try MediaSource(uri: "http://127.0.0.1:40000/song.mp3")
+        #expect(other.traits == .web && other.description.contains("timeout=15 "))
+    }
+
     @Test func itemAtAnotherRate_isNotHeardBeforeItsFirstSeek() {
         #expect(Self.made([]).mayPlay)
         #expect(!Self.made([], .web).mayPlay)

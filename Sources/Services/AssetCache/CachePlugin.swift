@@ -130,7 +130,9 @@ public final class CachePlugin: Plugin {
         // What a playlist names is relative to its own address.
         if Self.isPlaylist(address), options.headers.isEmpty { return (address.text, opening.number) }
         resource.want(true)
-        return ("http://127.0.0.1:\(server.port)/\(opening.token)/\(Self.name(of: address))", opening.number)
+        return (
+            CacheAddress.text(port: server.port, token: opening.token, name: Self.name(of: address)), opening.number
+        )
     }
 
     private static func address(_ url: String) throws(Failure) -> WebAddress {

@@ -30,12 +30,9 @@ struct MediaSource {
     let isFilm: Bool
 
     var traits: SourceTraits {
-        switch (path != nil, isFilm) {
-        case (true, true): .film
-        case (true, false): .file
-        case (false, true): .webFilm
-        case (false, false): .web
-        }
+        guard path == nil else { return isFilm ? .film : .file }
+        let traits: SourceTraits = isFilm ? .webFilm : .web
+        return CacheAddress.isOne(uri) ? traits.throughCache : traits
     }
     /// The name of the stream: the file name without the folders.
     var title: String { name.split(separator: "/").last.map(String.init) ?? name }
@@ -76,7 +73,7 @@ struct MediaSource {
             isGuess = false
             (estimatedDuration, sound) = (nil, nil)
             description =
-                MediaSource.webSource + " ! " + MediaSource.anyDecoder
+                MediaSource.webSource(uri) + " ! " + MediaSource.anyDecoder
                 // It plays as soon as two of the five seconds in its buffer have arrived, and waits again below half a
                 // second.
                 + " use-buffering=true low-percent=8 high-percent=40"
@@ -103,8 +100,11 @@ struct MediaSource {
         description = "filesrc name=source ! \(MediaSource.anyDecoder)"
     }
 
-    /// One attempt of 15 s: a server that does not answer must be reported as an error.
-    static let webSource = "souphttpsrc name=source timeout=15 retries=0 iradio-mode=true"
+    /// One attempt: a server that does not answer must be reported as an error.
+    static func webSource(_ uri: String) -> String {
+        let seconds = CacheAddress.isOne(uri) ? SourceTraits.cacheLimit : SourceTraits.webLimit
+        return "souphttpsrc name=source timeout=\(seconds) retries=0 iradio-mode=true"
+    }
     private static let anyDecoder = "decodebin name=decoder caps=audio/x-raw expose-all-streams=false"
 
     private static func content(of path: [CChar], name: String) throws(Refusal) -> FileContent {

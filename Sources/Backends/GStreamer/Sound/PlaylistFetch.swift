@@ -25,7 +25,7 @@ final class PlaylistFetch {
         onOutcome = done
         // The size is limited, and fdsink writes the data, so that no Swift code runs on GStreamer's thread.
         guard let file = MemoryFile() else { throw PipelineError(message: "the process may open no more files") }
-        pipeline = try Pipeline("\(MediaSource.webSource) ! fdsink name=sink sync=false", on: loop)
+        pipeline = try Pipeline("\(MediaSource.webSource(uri)) ! fdsink name=sink sync=false", on: loop)
         guard let source = pipeline.child("source"), let sink = pipeline.child("sink"),
             let pad = gst_element_get_static_pad(sink, "sink")
         else { throw PipelineError(message: "the pipeline is incomplete") }

@@ -21,11 +21,24 @@ struct SourceTraits: Sendable, Hashable {
     static let film = SourceTraits(
         isFile: true, canSeek: true, needsBuffering: false, openingTime: 30, patience: .infinity)
 
+    /// Seconds without any data after which a web server has failed.
+    static let webLimit = 15
+    /// The same for the cache, which waits 20 s for the server and asks it once more before it reports an error.
+    static let cacheLimit = 45
+
     /// A film: nearly all servers that have them can seek, and a refused seek leaves it where it is.
     static let webFilm = SourceTraits(
-        isFile: false, canSeek: true, needsBuffering: true, openingTime: 30, patience: 15)
+        isFile: false, canSeek: true, needsBuffering: true, openingTime: 30, patience: Double(webLimit))
 
-    /// One attempt of 15 s, then an error is reported: so the limit comes a little later.
+    /// One attempt, then an error is reported: so the limit comes a little later.
     static let web = SourceTraits(
-        isFile: false, canSeek: false, needsBuffering: true, openingTime: 15.5, patience: 15)
+        isFile: false, canSeek: false, needsBuffering: true, openingTime: Double(webLimit) + 0.5,
+        patience: Double(webLimit))
+
+    /// The same read through the cache.
+    var throughCache: SourceTraits {
+        var traits = self
+        (traits.openingTime, traits.patience) = (Double(Self.cacheLimit) + 0.5, Double(Self.cacheLimit))
+        return traits
+    }
 }
