@@ -39,6 +39,11 @@ struct PlayCommand: ParsableCommand {
     func run() throws {
         let service = try Service(bus)
         if let uri = try PluginPlayback.uri(among: items, query, service) {
+            guard !cache else {
+                throw Complaint(
+                    code: 64,
+                    message: "--cache does not apply to '\(uri.escaped)': only addresses with http or https are kept")
+            }
             guard session.isEmpty else {
                 throw Complaint(
                     code: 64,

@@ -51,6 +51,8 @@ import Testing
         #expect(several.code == 64 && several.complaint.contains("alone"), "\(several)")
         let named = try stage.run(["play", "--name", "Mine", "tone:440"])
         #expect(named.code == 64 && named.complaint.contains("a session of its own"), "\(named)")
+        let kept = try stage.run(["play", "--cache", "tone:440"])
+        #expect(kept.code == 64 && kept.complaint.contains("--cache does not apply to 'tone:440'"), "\(kept)")
         let unknown = try stage.run(["play", "flute:440"])
         #expect(unknown.code == 1, "\(unknown)")
     }
