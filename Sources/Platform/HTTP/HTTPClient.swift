@@ -87,12 +87,8 @@ public final class HTTPClient {
 
     /// Receives the bytes that the kernel has of a transfer, but not those that arrive meanwhile for ever.
     func receiveArrived(_ transfer: HTTPTransfer, _ socket: curl_socket_t) {
-        var last = shim_arrived(socket)
-        for _ in 0..<64 where last > 0 && !transfer.isOver && transfer.socket == socket {
+        for _ in 0..<64 where !transfer.isOver && transfer.socket == socket && shim_arrived(socket) > 0 {
             act(socket, CURL_CSELECT_IN)
-            let now = shim_arrived(socket)
-            if now >= last { break }
-            last = now
         }
     }
 

@@ -192,11 +192,19 @@ public final class HTTPTransfer {
     /// Ends the transfer at once, without an answer.
     public func cancel() { client?.end(self, nil) }
 
+    /// Receives what this machine has received already. Its sink may be called before this returns, and the transfer may end.
+    /// Must not be called by a sink.
+    public func receiveArrived() {
+        if sink != nil, !isOver, !isPaused, let socket { client?.receiveArrived(self, socket) }
+    }
+
     /// Receives what this machine has received already, then ends the transfer without an answer. Its sink may be called
     /// before this returns.
     public func cancelAfterArrived() {
         guard !isOver else { return }
-        if sink != nil, !isPaused, let socket { client?.receiveArrived(self, socket) }
+        receiveArrived()
+        // The server notices it with its next byte, not only after its next bytes.
+        if let socket { shim_close_at_once(socket) }
         cancel()
     }
 

@@ -257,6 +257,8 @@ final class CachedResource {
         exchange.onEnd = { [weak self] in self?.left(reader) }
         onReaders()
         if cache.isKnown, cache.size != nil || cache.isPlaylist, answer(reader), !reader.isAnswered { return }
+        // The decision is made with what has arrived, so that nothing of it is requested again.
+        for request in Array(requests.values) { request.receiveArrived() }
         take(.asked(reader.number, from: reader.place))
         noteWaiting(reader)
     }

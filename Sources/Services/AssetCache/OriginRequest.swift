@@ -115,6 +115,9 @@ final class OriginRequest {
         transfer = nil
     }
 
+    /// Receives the bytes that have arrived already.
+    func receiveArrived() { transfer?.receiveArrived() }
+
     func pause() { transfer?.pause() }
     func resume() { transfer?.resume() }
 }

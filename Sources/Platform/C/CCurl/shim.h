@@ -84,6 +84,13 @@ static inline int shim_arrived(curl_socket_t socket) {
     return ioctl(socket, FIONREAD, &count) == 0 && count > 0 ? count : 0;
 }
 
+// The next close tells the peer at once that nothing is received any more; otherwise the peer would learn it only after it has
+// sent more. For a socket without unsent bytes.
+static inline void shim_close_at_once(curl_socket_t socket) {
+    struct linger now = {.l_onoff = 1, .l_linger = 0};
+    setsockopt(socket, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+}
+
 // curl_multi_setopt
 
 static inline CURLMcode shim_multi_set_socket(CURLM *multi, curl_socket_callback callback, void *context) {
