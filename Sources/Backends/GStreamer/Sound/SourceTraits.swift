@@ -17,7 +17,7 @@ struct SourceTraits: Sendable, Hashable {
     static let file = SourceTraits(
         isFile: true, canSeek: true, needsBuffering: false, openingTime: 10, patience: .infinity)
 
-    /// A film from a file. Its decoders are large libraries, which a busy machine takes seconds to read from its disk.
+    /// A film from a file. On a busy machine with two processors, one started after 9 s.
     static let film = SourceTraits(
         isFile: true, canSeek: true, needsBuffering: false, openingTime: 30, patience: .infinity)
 
