@@ -167,7 +167,9 @@ import Testing
         #expect(said == "complete -F _sessionctl sessionctl\n-o filenames")
     }
 
-    @Test func fish_completesSessionsWithoutAComplaint() throws {
+    /// fish 4 of Debian 13 completes only on a terminal.
+    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: fish 3 of Debian 12"))
+    func fish_completesSessionsWithoutAComplaint() throws {
         let stage = try SessionctlStage()
         let client = try stage.daemon.client()
         client.activate(try client.session("The Phone"))
