@@ -1,4 +1,4 @@
-package import Glibc
+import Glibc
 package import PluginAPI
 
 /// A file that appears under its name only when it is complete, also if this process is killed meanwhile.
@@ -15,7 +15,7 @@ package final class WholeFile {
 
     /// - Parameter mode: the permissions, reduced by the umask.
     /// - Throws: `FileAlreadyExists`, `NotFound` if the folder does not exist, `DiskFull`, `ExportFailed`.
-    package init(_ path: String, replaces: Bool, mode: mode_t = 0o666) throws(SessionError) {
+    package init(_ path: String, replaces: Bool, mode: UInt32 = 0o666) throws(SessionError) {
         self.path = path
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
         folder = parts.count > 2 ? parts.dropLast().joined(separator: "/") : "/"
