@@ -49,7 +49,8 @@ public struct OriginHead: Sendable, Hashable {
             status: status, range: part?.range,
             size: part != nil ? part?.size : status == 200 ? value("content-length").flatMap { UInt64($0) } : nil,
             mark: Mark(tag: value("etag"), modified: value("last-modified")),
-            mayKeep: !words.contains { $0.contains("no-store") } && ["", "identity"].contains(coding),
+            mayKeep: !words.contains { $0.drop { $0 == " " }.hasPrefix("no-store") }
+                && ["", "identity"].contains(coding),
             type: value("content-type") ?? "")
         guard !["", "identity"].contains(coding) else { return }
         // The size is that of the coded bytes, and so would be every range.

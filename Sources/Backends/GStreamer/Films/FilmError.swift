@@ -40,7 +40,7 @@ struct FilmError: Error {
     /// The plugins that GStreamer describes are missing.
     static func lacking(_ names: [String]) -> FilmError {
         // GStreamer looks for a plugin that decrypts: `application/x-cenc decoder`.
-        if names.contains(where: { $0.contains("x-cenc") }) { return encrypted }
+        if names.contains(where: { $0.includes("x-cenc") }) { return encrypted }
         let list = names.map(FilmRuntime.advice).joined(separator: ", ")
         return FilmError(.decoderNotFound, "nothing that is installed reads it; missing: \(list)")
     }

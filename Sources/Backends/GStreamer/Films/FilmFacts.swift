@@ -128,7 +128,7 @@ struct FilmFacts {
             throw Self.unreadable(file) ?? FilmError(Fault(error), missing: nil)
         }
         // No plugin decrypts films.
-        if missing.contains(where: { $0.contains("x-cenc") }) { throw FilmError.lacking(missing) }
+        if missing.contains(where: { $0.includes("x-cenc") }) { throw FilmError.lacking(missing) }
         let measured = gst_discoverer_info_get_duration(info)
         if index?.isFragmented == true {
             // GStreamer 1.22 finds the length of the last fragment only, or none.
@@ -205,8 +205,8 @@ struct FilmFacts {
         }
         var format = String(cString: name)
         // GStreamer has no words for some formats of libav, such as `image/gst-libav-gif`.
-        if text == format, let end = format.firstRange(of: "gst-") {
-            text = format[end.upperBound...].split(separator: "-").last?.uppercased() ?? text
+        if text == format, format.includes("gst-") {
+            text = format.split(separator: "-").last?.uppercased() ?? text
         }
         if format == "video/quicktime",
             let variant = gst_structure_get_string(gst_caps_get_structure(caps, 0), "variant")
