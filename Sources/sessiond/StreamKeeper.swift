@@ -119,11 +119,12 @@ final class StreamKeeper {
 
     /// Streams that an earlier daemon or connection had changed.
     private func found(_ snapshot: AudioSnapshot) -> [StreamsSeen.Found] {
-        var found: [StreamsSeen.Found] = []
-        if snapshot.isConnected, server != .read {
+        var former: [(AudioStream, KeptStream)] = []
+        if snapshot.isConnected {
+            former = server == .read ? ledger.arrived(snapshot) : ledger.takeOver(snapshot)
             server = .read
-            found = ledger.takeOver(snapshot).map { StreamsSeen.Found($0, $1, isNew: false) }
         }
+        var found = former.map { StreamsSeen.Found($0, $1, isNew: false) }
         let known = Set(found.map(\.stream.id))
         for stream in snapshot.streams where daemon.decider.isNew(stream.id) && !known.contains(stream.id) {
             guard let base = ledger.base(of: stream) else { continue }

@@ -11,6 +11,7 @@ final class StreamLedger {
     /// Nil if nothing can be stored: then no stream is changed.
     private let journal: StreamJournal?
     private var entries: [StreamRecord.Entry]
+    private var former = FormerStreams()
     private var memory: MemoryBook
     private var reading = Reading.none
     /// Called when all corrections that were due have been carried out.
@@ -41,25 +42,31 @@ final class StreamLedger {
 
     private var contents: StreamRecord {
         StreamRecord(
-            entries: entries, memories: memory.repairs, profiles: backend.formerProfiles,
+            entries: entries + former.awaited, memories: memory.repairs, profiles: backend.formerProfiles,
             defaults: backend.formerDefaults)
     }
 
     /// Whether no stream, and nothing that the server remembers of streams, must be restored.
-    var isEmpty: Bool { entries.isEmpty && memory.repairs.isEmpty }
+    var isEmpty: Bool { entries.isEmpty && former.awaited.isEmpty && memory.repairs.isEmpty }
 
     /// The existing streams that an earlier daemon or connection had changed. Its changes of other streams ended with
-    /// them, except for what the server remembers.
+    /// them, except for what the server remembers. ``arrived(_:)`` has those that the server is moving now.
     func takeOver(_ snapshot: AudioSnapshot) -> [(AudioStream, KeptStream)] {
-        var found: [(AudioStream, KeptStream)] = []
-        for entry in entries where entry.instance == snapshot.instance {
-            guard let stream = snapshot.streams.first(where: { $0.id == entry.id }),
-                stream.processID == entry.process, stream.memoryName == entry.memoryName
-            else { continue }
-            found.append((stream, entry.kept))
-        }
+        former = FormerStreams(entries + former.awaited, instance: snapshot.instance)
+        entries = []
+        let found = arrived(snapshot)
         if !isEmpty { correctMemory() }
         return found
+    }
+
+    /// The streams of ``takeOver(_:)`` that the server shows only now.
+    func arrived(_ snapshot: AudioSnapshot) -> [(AudioStream, KeptStream)] {
+        guard !former.awaited.isEmpty else { return [] }
+        let found = former.find(in: snapshot.streams, unplaced: snapshot.unplaced)
+        // Stored until the next ``keep(_:_:_:)``.
+        entries += found.map(\.entry)
+        _ = journal?.write(contents)
+        return found.map { ($0.stream, $0.entry.kept) }
     }
 
     /// The user's values for a new stream that started with the daemon's values of the last one; nil: it did not.
@@ -125,7 +132,7 @@ final class StreamLedger {
         let snapshot = backend.snapshot
         return MemoryBook.View(
             access: snapshot.memoryAccess, streams: snapshot.streams.filter { !ended.contains($0.id) },
-            ownProcess: UInt32(getpid()), changed: Set(entries.compactMap(\.memoryName)))
+            ownProcess: UInt32(getpid()), changed: Set((entries + former.awaited).compactMap(\.memoryName)))
     }
 
     private func correct(_ remembered: [StreamMemory]?) {

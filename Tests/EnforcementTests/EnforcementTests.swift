@@ -14,6 +14,7 @@ import Testing
         var done: [StreamCommand] = []
         var canHold = true
         var hasHold = true
+        var defaultDevice: String? = "speaker"
         /// Whether the server really moves a held stream.
         var moves = true
 
@@ -31,7 +32,7 @@ import Testing
                     return StreamFacts(
                         stream: stream, ancestry: [process, process / 10], sandbox: nil,
                         program: Program(key: .process(process), name: "p\(process)", names: ["p\(process)"]))
-                }, canHold: canHold, defaultDevice: "speaker", gone: [])
+                }, canHold: canHold, defaultDevice: defaultDevice, gone: [])
             facts.hasHold = hasHold
             return facts
         }
@@ -88,6 +89,29 @@ import Testing
     static func adopted(_ process: UInt32) throws -> SessionFacts.Kind {
         let mixing = try Configuration(category: .playback, options: .mixWithOthers)
         return .adopted(AdoptedProgram(program: .process(process), role: Settings.Role(mixing)))
+    }
+
+    /// Headphones are unplugged, and plugged in again. In between the server showed the stream on the speaker while another
+    /// device was the default: it follows the default all the same. A stream that the user moved goes back there.
+    @Test(arguments: [(300_000, nil), (3_000_000, "speaker")] as [(UInt64, String?)])
+    func streamHeldWhileTheDefaultChanges_followsTheDefault(after time: UInt64, back: String?) throws {
+        var stage = Stage()
+        stage.defaultDevice = "phones"
+        stage.streams = [Self.stream(1, of: 70)]
+        stage.streams[0].deviceName = "phones"
+        stage.sessions = [try Self.session(1, .client, process: 70, .active)]
+        _ = stage.run()
+        stage.defaultDevice = "nowhere"
+        stage.streams[0].deviceName = "speaker"
+        stage.sessions = [try Self.session(1, .client, process: 70, .interrupted, since: stage.now)]
+        _ = stage.run(until: stage.now)
+        stage.now += time
+        #expect(stage.run(until: stage.now + 500_000) == [SessionID(1)])
+        #expect(stage.done.contains { if case .hold = $0 { true } else { false } })
+        stage.defaultDevice = "phones"
+        stage.sessions = [try Self.session(1, .client, process: 70, .active)]
+        _ = stage.run()
+        #expect(stage.done.contains(.letGo(AudioStream.ID(.playback, 1), to: back)))
     }
 
     @Test func unknownProgram_isAdoptedOnce() throws {

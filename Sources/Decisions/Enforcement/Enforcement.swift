@@ -104,6 +104,7 @@ public struct Enforcement: Sendable {
     private var alarms: [AudioStream.ID: Bool] = [:]
     private var controls: [AudioStream.ID: StreamControl] = [:]
     private var treatments: [AudioStream.ID: Treatment] = [:]
+    private var following = DefaultFollowing()
     /// Streams of clients that played on and were silenced, until the user or the program stops them.
     private var ignoring: Set<AudioStream.ID> = []
     /// What programs do with their streams.
@@ -470,6 +471,7 @@ public struct Enforcement: Sendable {
         // Paused streams come last: the server can take back data it prepared for them only when no other stream is
         // held.
         let streams = facts.streams.map(\.stream)
+        following.look(streams, defaultDevice: facts.defaultDevice, at: now)
         let arrived = Set(streams.filter(\.isHeld).map(\.id))
         if !arrived.isSubset(of: held) { lastHeld = now }
         held = arrived
@@ -489,7 +491,7 @@ public struct Enforcement: Sendable {
             var control =
                 controls[stream.id]
                 ?? StreamControl(
-                    stream, device: stream.isHeld || stream.deviceName == facts.defaultDevice ? nil : stream.deviceName,
+                    stream, device: stream.isHeld || following.contains(stream.id) ? nil : stream.deviceName,
                     isNew: !known.contains(stream.id))
             control.observe(stream, at: now)
             let pace = StreamControl.Pace(settings.ducking, stream.rendering)
