@@ -344,6 +344,7 @@ let package = Package(
                 "PluginKit", "PluginKitTesting", "SessionKit", "SessionBus", "DBus", "EventLoop", "PluginAPI",
                 "TestSupport", "ReferenceModel",
             ]),
+        tests("AVNamesTests", ["AVNames", "SessionKit"]),
         tests("EventLoopTests", ["EventLoop", "TestSupport"]),
         tests("HTTPTests", ["HTTP", "EventLoop", "TestSupport"]),
         tests(

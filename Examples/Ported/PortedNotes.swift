@@ -9,14 +9,14 @@ enum PortedNotes {
     static func main() async throws {
         // The name that the desktop shows. Sound uses this session as the one of the app.
         let session = try await AVAudioSession(name: "Ported notes", category: .playback)
-        let sound = try await Sound()
+        let sound = Sound()
         for await words in lines() {
             do {
                 switch (words.first, words.count) {
-                case ("record", 3): try await sound.record(to: URL(filePath: words[1]), seconds: Double(words[2]) ?? 1)
-                case ("stop", 1): await sound.stopRecording()
-                case ("play", 2): try await sound.play(URL(filePath: words[1]))
-                case ("music", 1): try await sound.pickAndPlayMusic()
+                case ("record", 3): try sound.record(to: URL(filePath: words[1]), seconds: Double(words[2]) ?? 1)
+                case ("stop", 1): sound.stopRecording()
+                case ("play", 2): try sound.play(URL(filePath: words[1]))
+                case ("music", 1): sound.pickMusic().present()
                 case ("quit", 1): return await session.close()
                 case _: print("record FILE SECONDS, stop, play FILE, music, quit")
                 }

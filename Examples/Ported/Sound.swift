@@ -1,63 +1,61 @@
 import AVNames
 import Foundation
 
-extension URL: MediaAddress {}
-
 /// The sound of the app: records notes, plays them, and plays music behind them. The lock screen controls the note.
 @MainActor
-final class Sound {
+final class Sound: NSObject {
     private(set) var player: AVAudioPlayer?
     private(set) var recorder: AVAudioRecorder?
     private(set) var log: [String] = []
     private let music = MPMusicPlayerController.applicationMusicPlayer
-    private var observers: [Task<Void, Never>] = []
-    private let session: AVAudioSession
+    private var observers: [NSObjectProtocol] = []
+    private let session = AVAudioSession.sharedInstance()
 
-    init() async throws {
-        session = try await AVAudioSession.sharedInstance()
+    override init() {
+        super.init()
         watchSession()
         offerCommands()
     }
 
     // MARK: Recording
 
-    func record(to url: URL, seconds: Double) async throws {
-        try await session.setCategory(.playAndRecord, mode: .default, options: [.defaultToSpeaker])
-        try await session.setActive(true)
+    func record(to url: URL, seconds: Double) throws {
+        try session.setCategory(.playAndRecord, mode: .default, options: [.defaultToSpeaker])
+        try session.setActive(true)
         let recorder = try AVAudioRecorder(
             url: url,
-            settings: RecordingSettings(format: .wav, sampleRate: 44_100, channels: 1))
-        watch(recorder)
+            settings: [AVFormatIDKey: kAudioFormatLinearPCM, AVSampleRateKey: 44_100, AVNumberOfChannelsKey: 1])
+        recorder.delegate = self
         recorder.isMeteringEnabled = true
-        try await recorder.record(forDuration: seconds)
+        recorder.record(forDuration: seconds)
         self.recorder = recorder
-        say("recording with \(try await session.currentRoute.inputs.first?.portName ?? "nothing")")
+        say("recording with \(session.currentRoute.inputs.first?.portName ?? "nothing")")
     }
 
-    func recordedLevel() async -> Double {
-        await recorder?.updateMeters()
+    var recordedLevel: Float {
+        recorder?.updateMeters()
         return recorder?.averagePower(forChannel: 0) ?? -160
     }
 
-    func stopRecording() async {
-        await recorder?.stop()
+    func stopRecording() {
+        recorder?.stop()
     }
 
     // MARK: Playing
 
-    func play(_ url: URL) async throws {
-        try await session.setCategory(.playback, mode: .spokenAudio)
-        try await session.setActive(true)
-        let player = try await AVAudioPlayer(contentsOf: url)
-        watch(player)
+    func play(_ url: URL) throws {
+        try session.setCategory(.playback, mode: .spokenAudio)
+        try session.setActive(true)
+        let player = try AVAudioPlayer(contentsOf: url)
+        player.delegate = self
         player.volume = 0.8
         player.pan = 0
         player.numberOfLoops = 0
         player.enableRate = true
         player.rate = 1
-        await player.prepareToPlay()
+        player.prepareToPlay()
         self.player = player
-        try await player.play()
+        player.play()
         show()
         say("playing \(Int(player.duration.rounded())) s")
     }
@@ -68,17 +66,17 @@ final class Sound {
         show()
     }
 
-    func playMusic(_ songs: MPMediaItemCollection) async throws {
-        try await music.setQueue(with: songs)
-        try await music.setShuffleMode(.songs)
-        try await music.setRepeatMode(.all)
-        try await music.play()
+    func playMusic(_ songs: MPMediaItemCollection) {
+        music.setQueue(with: songs)
+        music.shuffleMode = .songs
+        music.repeatMode = .all
+        music.play()
     }
 
-    private func finish() async {
+    private func finish() {
         player = nil
         MPNowPlayingInfoCenter.default().nowPlayingInfo = nil
-        try? await session.setActive(false, options: .notifyOthersOnDeactivation)
+        try? session.setActive(false, options: .notifyOthersOnDeactivation)
     }
 
     // MARK: Lock screen
@@ -86,28 +84,29 @@ final class Sound {
     private func offerCommands() {
         let center = MPRemoteCommandCenter.shared()
         center.playCommand.addTarget { [weak self] _ in
-            guard let player = await self?.player, (try? await player.play()) != nil else { return .commandFailed }
-            await self?.show()
+            guard let player = self?.player, player.play() else { return .commandFailed }
+            self?.show()
             return .success
         }
         center.pauseCommand.addTarget { [weak self] _ in
-            await self?.player?.pause()
-            await self?.show()
+            self?.player?.pause()
+            self?.show()
             return .success
         }
         center.skipForwardCommand.preferredIntervals = [15]
         center.skipForwardCommand.addTarget { [weak self] _ in
-            await self?.skip(15)
+            self?.skip(15)
             return .success
         }
         center.skipBackwardCommand.preferredIntervals = [15]
         center.skipBackwardCommand.addTarget { [weak self] _ in
-            await self?.skip(-15)
+            self?.skip(-15)
             return .success
         }
         center.changePlaybackPositionCommand.addTarget { [weak self] event in
-            await self?.player?.currentTime = event.positionTime
-            await self?.show()
+            guard let event = event as? MPChangePlaybackPositionCommandEvent else { return .commandFailed }
+            self?.player?.currentTime = event.positionTime
+            self?.show()
             return .success
         }
     }
@@ -116,7 +115,7 @@ final class Sound {
         guard let player else { return }
         let center = MPNowPlayingInfoCenter.default()
         center.nowPlayingInfo = [
-            MPMediaItemPropertyTitle: player.url.flatMap(URL.init)?.deletingPathExtension().lastPathComponent ?? "Note",
+            MPMediaItemPropertyTitle: player.url?.deletingPathExtension().lastPathComponent ?? "Note",
             MPMediaItemPropertyArtist: "Voice notes",
             MPMediaItemPropertyPlaybackDuration: player.duration,
             MPNowPlayingInfoPropertyElapsedPlaybackTime: player.currentTime,
@@ -128,33 +127,44 @@ final class Sound {
     // MARK: Session
 
     private func watchSession() {
-        let (interruptions, changes) = (session.interruptions, session.routeChanges)
+        let center = NotificationCenter.default
         observers = [
-            Task { [weak self] in
-                for await interruption in interruptions { await self?.interrupted(interruption) }
+            center.addObserver(forName: AVAudioSession.interruptionNotification, object: session, queue: .main) {
+                [weak self] note in
+                nonisolated(unsafe) let note = note
+                MainActor.assumeIsolated { self?.interrupted(note) }
             },
-            Task { [weak self] in
-                for await change in changes { self?.routeChanged(change) }
+            center.addObserver(forName: AVAudioSession.routeChangeNotification, object: session, queue: .main) {
+                [weak self] note in
+                nonisolated(unsafe) let note = note
+                MainActor.assumeIsolated { self?.routeChanged(note) }
             },
         ]
     }
 
-    private func interrupted(_ interruption: AVAudioSession.Interruption) async {
-        switch interruption {
+    private func interrupted(_ note: Notification) {
+        guard let value = note.userInfo?[AVAudioSessionInterruptionTypeKey] as? UInt,
+            let type = AVAudioSession.InterruptionType(rawValue: value)
+        else { return }
+        switch type {
         case .began:
             say("interrupted")
             show()
-        case .ended(let options):
-            guard options.contains(.shouldResume) else { return }
-            try? await session.setActive(true)
-            try? await player?.play()
+        case .ended:
+            let value = note.userInfo?[AVAudioSessionInterruptionOptionKey] as? UInt ?? 0
+            guard AVAudioSession.InterruptionOptions(rawValue: value).contains(.shouldResume) else { return }
+            try? session.setActive(true)
+            player?.play()
             say("playing on")
             show()
+        @unknown default: break
         }
     }
 
-    private func routeChanged(_ change: AVAudioSession.RouteChange) {
-        guard change.reason == .oldDeviceUnavailable else { return }
+    private func routeChanged(_ note: Notification) {
+        guard let value = note.userInfo?[AVAudioSessionRouteChangeReasonKey] as? UInt,
+            AVAudioSession.RouteChangeReason(rawValue: value) == .oldDeviceUnavailable
+        else { return }
         say("headphones are gone")
     }
 
@@ -165,41 +175,43 @@ final class Sound {
     }
 }
 
-extension Sound {
-    func watch(_ player: AVAudioPlayer) {
-        let (finishes, errors) = (player.finishes, player.decodeErrors)
-        observers.append(
-            Task {
-                for await flag in finishes {
-                    say(flag ? "finished" : "not finished")
-                    await finish()
-                }
-            })
-        observers.append(Task { for await _ in errors { say("error") } })
+extension Sound: AVAudioPlayerDelegate, AVAudioRecorderDelegate {
+    nonisolated func audioPlayerDidFinishPlaying(_ player: AVAudioPlayer, successfully flag: Bool) {
+        Task { @MainActor in
+            say(flag ? "finished" : "not finished")
+            finish()
+        }
     }
 
-    func watch(_ recorder: AVAudioRecorder) {
-        let finishes = recorder.finishes
-        observers.append(
-            Task {
-                for await flag in finishes {
-                    say(flag ? "recorded" : "the end is missing")
-                    try? await session.setActive(false, options: .notifyOthersOnDeactivation)
-                }
-            })
+    nonisolated func audioPlayerDecodeErrorDidOccur(_ player: AVAudioPlayer, error: (any Error)?) {
+        Task { @MainActor in say("error") }
+    }
+
+    nonisolated func audioRecorderDidFinishRecording(_ recorder: AVAudioRecorder, successfully flag: Bool) {
+        Task { @MainActor in
+            say(flag ? "recorded" : "the end is missing")
+            try? session.setActive(false, options: .notifyOthersOnDeactivation)
+        }
     }
 }
 
-extension Sound {
+extension Sound: MPMediaPickerControllerDelegate {
     func pickMusic() -> MPMediaPickerController {
-        var picker = MPMediaPickerController(mediaTypes: [.music])
+        let picker = MPMediaPickerController(mediaTypes: .music)
         picker.allowsPickingMultipleItems = true
         picker.prompt = "Music behind the notes"
+        picker.delegate = self
         return picker
     }
 
-    func pickAndPlayMusic() async throws {
-        guard let songs = try await pickMusic().pick() else { return }
-        try await playMusic(songs)
+    nonisolated func mediaPicker(_ picker: MPMediaPickerController, didPickMediaItems songs: MPMediaItemCollection) {
+        Task { @MainActor in
+            picker.dismiss(animated: true)
+            playMusic(songs)
+        }
+    }
+
+    nonisolated func mediaPickerDidCancel(_ picker: MPMediaPickerController) {
+        Task { @MainActor in picker.dismiss(animated: true) }
     }
 }

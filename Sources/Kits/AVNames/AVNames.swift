@@ -1,6 +1,7 @@
 @_exported public import SessionKit
 
-// The names of AVFoundation and MediaPlayer, for apps that come from iOS: `import AVNames` instead of those two.
+// The names of AVFoundation and MediaPlayer, for apps that come from iOS: `import AVNames` instead of those two. Where iOS
+// has calls that block, delegates and notifications, this module has them, too.
 
 public typealias AVAudioSession = AudioSession
 public typealias AVAudioPlayer = AudioPlayer
@@ -12,12 +13,10 @@ public typealias CMTime = MediaTime
 public typealias MPNowPlayingInfoCenter = NowPlayingInfoCenter
 public typealias MPRemoteCommand = RemoteCommand
 public typealias MPRemoteCommandCenter = RemoteCommandCenter
-public typealias MPRemoteCommandEvent = RemoteCommandEvent
 public typealias MPRemoteCommandHandlerStatus = RemoteCommandHandlerStatus
 public typealias MPMediaItem = MediaItem
 public typealias MPMediaItemCollection = MediaItemCollection
 public typealias MPMediaLibrary = MediaLibrary
-public typealias MPMediaPickerController = MediaPicker
 public typealias MPMediaPlaylist = MediaPlaylist
 public typealias MPMediaQuery = MediaQuery
 public typealias MPMusicPlayerController = MusicPlayer

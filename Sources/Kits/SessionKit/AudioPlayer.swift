@@ -19,6 +19,7 @@ import Synchronization
 public final class AudioPlayer: Sendable {
     /// The URI of the sound; nil: it was loaded from the memory.
     public let url: String?
+    package var address: String? { url }
     private let data: [UInt8]
     private let playback: Playback
     private let wanted = Mutex((rate: 1.0, isRateEnabled: false))
@@ -41,22 +42,26 @@ public final class AudioPlayer: Sendable {
     package convenience init(
         contentsOf url: some MediaAddress, session: AudioSession?, environment: [String: String]
     ) async throws(SessionError) {
-        try await self.init(MediaPath.uri(url), [], session, environment)
+        self.init(MediaPath.uri(url), [], session, environment)
+        try await prepare()
     }
 
     /// The contents of a sound file, at most 1 MB.
     /// - Throws: as ``init(contentsOf:session:)``.
     public convenience init(data: [UInt8], session: AudioSession? = nil) async throws(SessionError) {
-        try await self.init(nil, data, session, [:])
-    }
-
-    private init(
-        _ url: String?, _ data: [UInt8], _ session: AudioSession?, _ environment: [String: String]
-    ) async throws(SessionError) {
-        (self.url, self.data) = (url, data)
-        playback = Playback(in: session, environment: environment)
+        self.init(nil, data, session, [:])
         try await prepare()
     }
+
+    private init(_ url: String?, _ data: [UInt8], _ session: AudioSession?, _ environment: [String: String]) {
+        (self.url, self.data) = (url, data)
+        playback = Playback(in: session, environment: environment)
+    }
+
+    /// ``open()`` opens the sound.
+    package convenience init(unopened url: some MediaAddress) { self.init(MediaPath.uri(url), [], nil, [:]) }
+    package convenience init(unopened data: [UInt8]) { self.init(nil, data, nil, [:]) }
+    package func open() async throws(SessionError) { try await prepare() }
 
     private func prepare() async throws(SessionError) {
         let ends = playback.ends.withLock { $0 }

@@ -33,6 +33,7 @@ public final class AudioRecorder: Sendable {
 
     /// The URI of the file.
     public let url: String
+    package var address: String { url }
     public let settings: RecordingSettings
     private let path: String
     private let facts = Mutex(Facts())

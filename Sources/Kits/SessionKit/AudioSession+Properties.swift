@@ -6,8 +6,10 @@ import SessionBus
 extension AudioSession {
     /// The inputs and outputs in use, as far as the category uses them; empty while there is no sound server.
     public var currentRoute: RouteDescription {
-        get async throws(SessionError) { try await read("CurrentRoute", \.route) }
+        get async throws(SessionError) { try await route() }
     }
+
+    package func route() async throws(SessionError) -> RouteDescription { try await read("CurrentRoute", \.route) }
 
     /// The possible values of ``setPreferredInput(_:)``; empty if the category has no input.
     public var availableInputs: [Port] { get async throws(SessionError) { try await read("AvailableInputs", \.ports) } }

@@ -81,6 +81,11 @@ public actor AudioSession {
         OwnSessions.all.add(self)
     }
 
+    /// A session that could not be created: every call throws that error.
+    package init(failed error: SessionError) {
+        (bus, name, desktopEntry, closed) = (.session, OwnProcess.programName, "", error)
+    }
+
     isolated deinit { end() }
 
     // MARK: Configuring
@@ -220,7 +225,7 @@ public actor AudioSession {
 
     /// The current properties of `org.sessiond1.Session`, by name.
     func fields() async throws(SessionError) -> [String: Value] {
-        guard let client else { throw AudioSession.closed }
+        guard let client else { throw closed }
         let answer = await withCheckedContinuation { continuation in
             client.properties { continuation.resume(returning: $0) }
         }
@@ -232,12 +237,13 @@ public actor AudioSession {
 
     // MARK: Requests
 
-    private static let closed = SessionError(.expiredSession, "the session was closed; create a new one")
+    /// What calls throw without a connection.
+    private var closed = SessionError(.expiredSession, "the session was closed; create a new one")
 
     private func ask(
         _ request: (AudioSessionClient, @escaping AudioSessionClient.Reply) -> Void
     ) async throws(SessionError) {
-        guard let client else { throw AudioSession.closed }
+        guard let client else { throw closed }
         let answer = await withCheckedContinuation { continuation in
             request(client) { continuation.resume(returning: $0) }
         }

@@ -71,6 +71,10 @@ extension MusicPlayer {
         get async throws(SessionError) { try await client.get("ItemStatus").stringValue == "ready" }
     }
 
+    package func modes() async throws(SessionError) -> (shuffle: ShuffleMode, repeat: RepeatMode) {
+        (try await shuffleMode, try await repeatMode)
+    }
+
     // MARK: Control
 
     /// Opens the item. ``play()`` does this itself.

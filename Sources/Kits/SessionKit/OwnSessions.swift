@@ -73,6 +73,10 @@ extension AudioSession {
     public static func sharedInstance(bus: BusAddress = .session) async throws(SessionError) -> AudioSession {
         try await OwnSessions.all.shared(on: bus)
     }
+
+    package static func shared() async throws(SessionError) -> AudioSession {
+        try await OwnSessions.all.shared(on: .session)
+    }
 }
 
 /// A player or a recorder of this program, for its session.

@@ -50,6 +50,8 @@ public final class RemoteCommand: Sendable {
     /// Adds a handler.
     /// - Returns: what ``removeTarget(_:)`` needs.
     @discardableResult
+    // The module AVNames has a synchronous one, which a closure without `await` should mean.
+    @_disfavoredOverload
     public func addTarget(handler: @escaping Handler) -> Int {
         let token = state.withLock { state in
             state.last += 1
