@@ -20,10 +20,11 @@ import Testing
     }
 
     /// Nothing is recorded otherwise than the app wants.
-    @Test(arguments: [
-        (AVFormatIDKey, 0x6161_6370 as UInt32), (AVNumberOfChannelsKey, 0), (AVNumberOfChannelsKey, 1.5),
-        (AVSampleRateKey, "fast"), (AVLinearPCMIsBigEndianKey, true), (AVEncoderAudioQualityKey, 1),
-    ] as [(String, any Sendable)])
+    @Test(
+        arguments: [
+            (AVFormatIDKey, 0x6161_6370 as UInt32), (AVNumberOfChannelsKey, 0), (AVNumberOfChannelsKey, 1.5),
+            (AVSampleRateKey, "fast"), (AVLinearPCMIsBigEndianKey, true), (AVEncoderAudioQualityKey, 1),
+        ] as [(String, any Sendable)])
     func impossibleSetting_isRefusedByItsName(_ key: String, _ value: any Sendable) {
         let error = #expect(throws: SessionError.self) { try RecordingSettings([key: value]) }
         #expect(error?.code == .badParameter)

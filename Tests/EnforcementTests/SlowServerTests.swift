@@ -71,6 +71,32 @@ import Testing
         #expect(stage.streams[0].isHeld && !stage.streams[0].isMuted)
     }
 
+    /// Its answers come late. What was faded out for a call is back soon all the same.
+    @Test func answersAreLate_fadedStreamIsRestoredInFewSteps() throws {
+        var stream = EnforcementTests.stream(1, of: 70)
+        stream.volume = Level.volume([65_536], lowered: Level.lowest)
+        var control = StreamControl(
+            stream, found: StreamBase(volume: [65_536], isMuted: false, deviceName: nil), isNew: false)
+        let pace = StreamControl.Pace(Settings().ducking, stream.rendering)
+        var (now, levels, deadline) = (UInt64(1_000_000), [Level.lowest], nil as UInt64?)
+        while !control.isSettled, levels.count < 50 {
+            deadline = nil
+            control.observe(stream, at: now)
+            let commands = control.advance(
+                to: .free(lowered: 0), stream, at: now, pace, canHold: true, hasHold: true, mayHold: true,
+                progress: 0, &deadline)
+            for command in commands {
+                guard case .setVolume(_, let volume) = command else { continue }
+                now += 400_000
+                stream.volume = volume
+                levels.append(try #require(Level.of(volume, below: [65_536])))
+                control.answered(command, succeeded: true, at: now)
+            }
+            if commands.isEmpty { now = max(now, deadline ?? now) }
+        }
+        #expect(levels == [Level.lowest, 12, 10, 8, 6, 4, 2, 0])
+    }
+
     @Test func callEndsBeforeTheStreamHasStopped_streamIsRestored() throws {
         var stage = try Self.stage()
         _ = stage.run(until: stage.now + 20_000)

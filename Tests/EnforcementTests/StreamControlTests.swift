@@ -220,7 +220,7 @@ import Testing
         #expect(check.commands.count == 1 && level.decibels == 1)
         #expect(level.course == .ramp(.init(wait: .answer(sent: 0, pace.attack), raise: nil)))
         level.answered(succeeded: true, at: 100)
-        #expect(level.course == .ramp(.init(wait: .time(pace.attack.step), raise: nil)))
+        #expect(level.course == .ramp(.init(wait: .time(pace.attack.step, sent: 0), raise: nil)))
         check = StreamCheck(stream, at: 101)
         level.ramp(to: 12, of: [65_536], pace, &check)
         #expect(check.commands.isEmpty && check.deadline == pace.attack.step)
@@ -256,7 +256,7 @@ import Testing
             var check = StreamCheck(stream, at: 0)
             level.ramp(to: 12, of: [65_536], pace, &check)
             level.answered(succeeded: true, at: answer)
-            #expect(level.course == .ramp(.init(wait: .time(due), raise: nil)))
+            #expect(level.course == .ramp(.init(wait: .time(due, sent: 0), raise: nil)))
         }
     }
 

@@ -14,7 +14,8 @@ import Testing
     }
 
     private func entry(_ stream: AudioStream, instance: UInt32 = 1) -> StreamRecord.Entry {
-        StreamRecord.Entry(instance: instance, stream, KeptStream(base: StreamBase(volume: [65_536], isMuted: false, deviceName: nil)))
+        StreamRecord.Entry(
+            instance: instance, stream, KeptStream(base: StreamBase(volume: [65_536], isMuted: false, deviceName: nil)))
     }
 
     private func numbers(_ found: [(stream: AudioStream, entry: StreamRecord.Entry)]) -> [UInt32] {

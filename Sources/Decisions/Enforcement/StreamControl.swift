@@ -16,11 +16,14 @@ struct StreamControl {
         let attack: Interval
         let release: Interval
         let hold: UInt64
+        /// The decibels of ducking. A stream that is lower has been faded out: it is back at this level at once.
+        let depth: Int
 
         init(_ settings: Settings.Ducking, _ rendering: AudioStream.Rendering) {
             attack = Pace.interval(settings.attack, of: settings.gain, rendering.cycle)
             release = Pace.interval(settings.release, of: settings.gain, rendering.cycle)
             hold = UInt64(settings.hold * 1_000_000)
+            depth = Int(-settings.gain.rounded())
         }
 
         /// The time for one decibel: at most two in 10 ms, and at most two in one of the server's cycles, which vary

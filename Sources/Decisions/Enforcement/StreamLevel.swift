@@ -15,7 +15,8 @@ struct StreamLevel: Sendable, Hashable {
         /// The event that the next step waits for.
         enum Wait: Sendable, Hashable {
             case nothing
-            case time(UInt64)
+            /// `sent`: when the last step was sent.
+            case time(UInt64, sent: UInt64)
             /// The server's answer to the last step, which was sent at that time. Steps that queue up in a busy server
             /// are done at once there, and heard as one.
             case answer(sent: UInt64, StreamControl.Pace.Interval)
@@ -70,7 +71,7 @@ struct StreamLevel: Sendable, Hashable {
 
     mutating func answered(succeeded: Bool, at now: UInt64) {
         if case .ramp(var ramp) = course, case .answer(let sent, let interval) = ramp.wait {
-            ramp.wait = .time(max(sent + interval.step, now + interval.rest))
+            ramp.wait = .time(max(sent + interval.step, now + interval.rest), sent: sent)
             course = .ramp(ramp)
         }
         if !succeeded { (isShown, isRefused) = (true, true) }
@@ -250,6 +251,15 @@ struct StreamLevel: Sendable, Hashable {
         return false
     }
 
+    /// The decibels of the next step: one, or two after a slow answer of the server, with which the ramp would take long.
+    /// `elapsed`: microseconds since the last step.
+    private static func step(after elapsed: UInt64, _ interval: StreamControl.Pace.Interval) -> Int {
+        elapsed < slowAnswer * interval.step ? 1 : 2
+    }
+
+    /// So many intervals are a slow answer.
+    private static let slowAnswer: UInt64 = 5
+
     /// The next step of a ramp to that level.
     mutating func ramp(to goal: Int, of base: [UInt32], _ pace: StreamControl.Pace, _ check: inout StreamCheck) {
         endFade()
@@ -257,9 +267,12 @@ struct StreamLevel: Sendable, Hashable {
         if case .ramp(let current) = course { ramp = current }
         ramp.raise = goal < decibels ? ramp.raise ?? check.now + pace.hold : nil
         var due = ramp.raise ?? check.now
+        var last: UInt64?
         switch ramp.wait {
         case .nothing: break
-        case .time(let time) where goal != decibels: due = max(due, time)
+        case .time(let time, let sent) where goal != decibels:
+            due = max(due, time)
+            last = sent
         case .time: ramp.wait = .nothing
         case .answer:
             course = .ramp(ramp)
@@ -269,8 +282,11 @@ struct StreamLevel: Sendable, Hashable {
         guard goal != decibels else { return }
         guard due <= check.now else { return check.checkAgain(at: due) }
         let isLowering = goal > decibels
-        set(isLowering ? decibels + 1 : decibels - 1, of: base, &check)
-        ramp.wait = .answer(sent: check.now, isLowering ? pace.attack : pace.release)
+        let interval = isLowering ? pace.attack : pace.release
+        let step = StreamLevel.step(after: last.map { check.now - max($0, ramp.raise ?? 0) } ?? 0, interval)
+        let next = isLowering ? decibels + step : min(decibels - step, pace.depth)
+        set(isLowering ? min(goal, next) : max(goal, next), of: base, &check)
+        ramp.wait = .answer(sent: check.now, interval)
         course = .ramp(ramp)
     }
 }

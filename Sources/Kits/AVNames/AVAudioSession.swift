@@ -48,7 +48,8 @@ extension AudioSession {
 
     /// Empty if the daemon does not answer.
     public nonisolated var currentRoute: RouteDescription {
-        (try? waiting { () async throws(SessionError) in try await self.route() }) ?? RouteDescription(inputs: [], outputs: [])
+        let route = try? waiting { () async throws(SessionError) in try await self.route() }
+        return route ?? RouteDescription(inputs: [], outputs: [])
     }
 }
 

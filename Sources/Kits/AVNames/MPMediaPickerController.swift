@@ -20,7 +20,8 @@ public struct MPMediaType: OptionSet, Sendable, Hashable {
 
 /// As on iOS. Called on the main thread. Both methods have defaults that do nothing.
 public protocol MPMediaPickerControllerDelegate: AnyObject {
-    func mediaPicker(_ mediaPicker: MPMediaPickerController, didPickMediaItems mediaItemCollection: MPMediaItemCollection)
+    func mediaPicker(
+        _ mediaPicker: MPMediaPickerController, didPickMediaItems mediaItemCollection: MPMediaItemCollection)
     /// The user picked nothing, the library ended, or there is no picker.
     func mediaPickerDidCancel(_ mediaPicker: MPMediaPickerController)
 }
