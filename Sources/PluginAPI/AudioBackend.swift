@@ -172,20 +172,47 @@ public struct AudioSnapshot: Sendable, Hashable {
 }
 
 /// One stream of a program at the server (`pa_sink_input_info`, `pa_source_output_info`).
-public struct AudioStream: Sendable, Hashable, Identifiable {
-    public enum Direction: Sendable, Hashable {
+public struct AudioStream: Sendable, Hashable, Identifiable, Codable {
+    public enum Direction: Sendable, Hashable, Codable {
         case playback
         case record
     }
 
     /// The server's number, unique per direction while the server lives.
-    public struct ID: Sendable, Hashable {
+    public struct ID: Sendable, Hashable, Codable {
         public let direction: Direction
         public let number: UInt32
 
         public init(_ direction: Direction, _ number: UInt32) {
             self.direction = direction
             self.number = number
+        }
+
+        /// `p` for playback or `r` for record, and the number.
+        public init?(word: String) {
+            guard let number = UInt32(word.dropFirst()), let first = word.utf8.first else { return nil }
+            switch first {
+            case UInt8(ascii: "p"): self.init(.playback, number)
+            case UInt8(ascii: "r"): self.init(.record, number)
+            default: return nil
+            }
+        }
+
+        /// As in ``init(word:)``.
+        public var word: String { (direction == .playback ? "p" : "r") + String(number) }
+
+        public init(from decoder: any Decoder) throws {
+            let container = try decoder.singleValueContainer()
+            guard let id = ID(word: try container.decode(String.self)) else {
+                throw DecodingError.dataCorruptedError(
+                    in: container, debugDescription: "a stream is called p1, p2, … or r1, r2, …")
+            }
+            self = id
+        }
+
+        public func encode(to encoder: any Encoder) throws {
+            var container = encoder.singleValueContainer()
+            try container.encode(word)
         }
     }
 
@@ -246,7 +273,7 @@ public struct AudioStream: Sendable, Hashable, Identifiable {
     public static let soundSpan: UInt64 = 500_000
 
     /// When the server applies a changed volume or a move.
-    public enum Rendering: Sendable, Hashable {
+    public enum Rendering: Sendable, Hashable, Codable {
         /// At once: the server renders the data again that were not played yet (PulseAudio).
         case atOnce
         /// At the next cycle, of that many seconds; a separate session manager moves streams, some time after the request

@@ -1,7 +1,7 @@
 /// The purpose of a session's sound (AVAudioSession.Category).
 ///
 /// The raw value is the name on the wire, in files and on the command line.
-public enum Category: String, CaseIterable, Sendable, Hashable {
+public enum Category: String, CaseIterable, Sendable, Hashable, Codable {
     /// Background sound, always mixable; muted by the silent switch and the screen lock.
     case ambient
     /// Like ambient, but never mixable; the default of a new session, unless its class is alert.

@@ -1,7 +1,7 @@
 /// A valid combination of category, mode and options, which `setCategory` sets together.
 ///
 /// Only valid combinations exist, so only the initializer checks them.
-public struct Configuration: Sendable, Hashable {
+public struct Configuration: Sendable, Hashable, Codable {
     public let category: Category
     public let mode: Mode
     /// The options including everything that the category, the mode and other options imply.

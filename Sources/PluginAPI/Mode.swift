@@ -1,5 +1,5 @@
 /// A refinement of the category (AVAudioSession.Mode). The raw value is the name on the wire.
-public enum Mode: String, CaseIterable, Sendable, Hashable {
+public enum Mode: String, CaseIterable, Sendable, Hashable, Codable {
     /// No refinement.
     case `default`
     /// A voice call over a network; a headset's microphone may be used.

@@ -2,7 +2,7 @@
 ///
 /// The raw value is internal; on the wire options are written as ``names``. ``Configuration`` knows which are allowed
 /// together.
-public struct Options: OptionSet, Sendable, Hashable {
+public struct Options: OptionSet, Sendable, Hashable, Codable {
     public let rawValue: UInt16
     public init(rawValue: UInt16) { self.rawValue = rawValue }
 

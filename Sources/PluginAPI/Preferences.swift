@@ -1,5 +1,5 @@
 /// The preferences of a session (`setPreferences`); its properties show the actual values.
-public struct Preferences: Sendable, Hashable {
+public struct Preferences: Sendable, Hashable, Codable {
     /// Hertz, 1,000…768,000; nil: no preference (AVAudioSession.setPreferredSampleRate).
     public var sampleRate: Double?
     /// Seconds, above 0 and up to 10; nil: no preference (AVAudioSession.setPreferredIOBufferDuration).
@@ -19,7 +19,7 @@ public struct Preferences: Sendable, Hashable {
 }
 
 /// The combined preferences of all sessions for the output device.
-public struct OutputWish: Sendable, Hashable {
+public struct OutputWish: Sendable, Hashable, Codable {
     /// Hertz; nil: no preference.
     public var sampleRate: Double?
     /// Seconds of sound that the device gets at a time; nil: no preference.
@@ -34,7 +34,7 @@ public struct OutputWish: Sendable, Hashable {
 }
 
 /// `OverrideOutput`'s argument (AVAudioSession.PortOverride). The raw value is the name on the wire.
-public enum OutputOverride: String, CaseIterable, Sendable, Hashable {
+public enum OutputOverride: String, CaseIterable, Sendable, Hashable, Codable {
     /// No override: the output of the category.
     case none
     /// The loudspeaker, until the route changes; only in play-and-record.

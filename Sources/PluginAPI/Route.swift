@@ -1,5 +1,5 @@
 /// The type of a port (AVAudioSession.Port). The raw value is the name on the wire.
-public enum PortType: String, CaseIterable, Sendable, Hashable {
+public enum PortType: String, CaseIterable, Sendable, Hashable, Codable {
     case lineIn = "LineIn"
     case microphoneBuiltIn = "MicrophoneBuiltIn"
     case microphoneWired = "MicrophoneWired"
@@ -19,7 +19,7 @@ public enum PortType: String, CaseIterable, Sendable, Hashable {
 }
 
 /// One input or output that a route can use (AVAudioSessionPortDescription).
-public struct Port: Sendable, Hashable {
+public struct Port: Sendable, Hashable, Codable {
     public let type: PortType
     /// For display, as the server describes it.
     public let name: String
@@ -52,7 +52,7 @@ public struct Port: Sendable, Hashable {
 }
 
 /// The inputs and outputs in use (AVAudioSessionRouteDescription); empty if there are none.
-public struct Route: Sendable, Hashable {
+public struct Route: Sendable, Hashable, Codable {
     public var inputs: [Port]
     public var outputs: [Port]
 
@@ -71,7 +71,7 @@ public struct Route: Sendable, Hashable {
 }
 
 /// Why a route changed (AVAudioSession.RouteChangeReason). The raw value is the number on the wire; 5 is unused there.
-public enum RouteChangeReason: UInt32, CaseIterable, Sendable, Hashable {
+public enum RouteChangeReason: UInt32, CaseIterable, Sendable, Hashable, Codable {
     case unknown = 0
     /// A device or port appeared and became the route, or could.
     case newDeviceAvailable = 1

@@ -1,5 +1,5 @@
 /// The priority of a session: call > alert > app (rules §3). The raw value is the name on the wire.
-public enum SessionClass: String, CaseIterable, Sendable, Hashable {
+public enum SessionClass: String, CaseIterable, Sendable, Hashable, Codable {
     /// The default.
     case app
     /// An alarm, an assistant, a ringing phone.

@@ -1,7 +1,7 @@
 /// The refusal of a request: a code for programs, and a message that tells the user what to do.
-public struct SessionError: Error, Sendable, Hashable, CustomStringConvertible {
+public struct SessionError: Error, Sendable, Hashable, CustomStringConvertible, Codable {
     /// The refusals of rules §9. The raw value is the last part of the bus error's name.
-    public enum Code: String, CaseIterable, Sendable, Hashable {
+    public enum Code: String, CaseIterable, Sendable, Hashable, Codable {
         /// The sound server or the daemon is not available.
         case mediaServicesFailed = "MediaServicesFailed"
         /// The recording, upload or plugin is in use: stop it first, or use another one.

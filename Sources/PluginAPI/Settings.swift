@@ -2,7 +2,7 @@
 ///
 /// Starts with the defaults; each merged file overrides the keys it contains. Pure: the caller reads the files. The
 /// table in ``SettingKey`` describes each key.
-public struct Settings: Sendable, Hashable {
+public struct Settings: Sendable, Hashable, Codable {
     public var interruption = Interruption()
     public var ducking = Ducking()
     public var enforcement = Enforcement()
@@ -18,7 +18,7 @@ public struct Settings: Sendable, Hashable {
     public var cache = Cache()
 
     /// How long claims last.
-    public struct Interruption: Sendable, Hashable {
+    public struct Interruption: Sendable, Hashable, Codable {
         /// The grace period in seconds.
         public var grace = 5.0
         /// Seconds after which an interruption ends without the should-resume hint; 0: no limit.
@@ -28,7 +28,7 @@ public struct Settings: Sendable, Hashable {
     }
 
     /// How other sessions are ducked.
-    public struct Ducking: Sendable, Hashable {
+    public struct Ducking: Sendable, Hashable, Codable {
         /// Decibels, at most 0.
         public var gain = -12.0
         /// Seconds of the ramp down.
@@ -48,9 +48,9 @@ public struct Settings: Sendable, Hashable {
     }
 
     /// How the daemon enforces the rules at the sound server.
-    public struct Enforcement: Sendable, Hashable {
+    public struct Enforcement: Sendable, Hashable, Codable {
         /// Which sessions it silences.
-        public enum Mode: String, CaseIterable, Sendable, Hashable {
+        public enum Mode: String, CaseIterable, Sendable, Hashable, Codable {
             /// None.
             case off
             /// Sessions that continue to play after they were interrupted.
@@ -64,9 +64,9 @@ public struct Settings: Sendable, Hashable {
     }
 
     /// Whether programs that do not use sessiond are adopted.
-    public struct Adoption: Sendable, Hashable {
+    public struct Adoption: Sendable, Hashable, Codable {
         /// How they are adopted.
-        public enum Streams: String, CaseIterable, Sendable, Hashable {
+        public enum Streams: String, CaseIterable, Sendable, Hashable, Codable {
             /// Not at all.
             case off
             /// Silent during calls and alerts and ducked by prompts; they never interrupt each other.
@@ -76,7 +76,7 @@ public struct Settings: Sendable, Hashable {
         }
         public var streams = Streams.calls
         /// Which activity counts as a call although no client declared one.
-        public enum Calls: String, CaseIterable, Sendable, Hashable {
+        public enum Calls: String, CaseIterable, Sendable, Hashable, Codable {
             /// None, not even a stream with a label.
             case off
             /// Streams whose `media.role` is that of a call.
@@ -102,7 +102,7 @@ public struct Settings: Sendable, Hashable {
     }
 
     /// The session for streams with a role.
-    public struct Role: Sendable, Hashable {
+    public struct Role: Sendable, Hashable, Codable {
         public let configuration: Configuration
         public let sessionClass: SessionClass
 
@@ -113,9 +113,9 @@ public struct Settings: Sendable, Hashable {
     }
 
     /// The consequences of unplugging an output and plugging it in again.
-    public struct Routes: Sendable, Hashable {
+    public struct Routes: Sendable, Hashable, Codable {
         /// What falls silent when its output is unplugged.
-        public enum Unplug: String, CaseIterable, Sendable, Hashable {
+        public enum Unplug: String, CaseIterable, Sendable, Hashable, Codable {
             /// Nothing.
             case off
             /// The now-playing session and adopted MPRIS players.
@@ -133,7 +133,7 @@ public struct Settings: Sendable, Hashable {
     }
 
     /// How MPRIS players are controlled.
-    public struct MPRIS: Sendable, Hashable {
+    public struct MPRIS: Sendable, Hashable, Codable {
         /// Pause and resume players that are interrupted through MPRIS.
         public var pause = true
         /// Resume the players that were paused.
@@ -145,7 +145,7 @@ public struct Settings: Sendable, Hashable {
     }
 
     /// What happens when the machine sleeps.
-    public struct Sleep: Sendable, Hashable {
+    public struct Sleep: Sendable, Hashable, Codable {
         /// Interrupt apps before the machine sleeps.
         public var pause = true
         /// Whether they get the should-resume hint when it has woken up.
@@ -153,9 +153,9 @@ public struct Settings: Sendable, Hashable {
     }
 
     /// Which programs may use a privileged class.
-    public struct Privileges: Sendable, Hashable {
+    public struct Privileges: Sendable, Hashable, Codable {
         /// The programs that may use a class.
-        public enum Holder: Sendable, Hashable {
+        public enum Holder: Sendable, Hashable, Codable {
             /// Every process of the user outside of sandboxes.
             case anyone
             /// Desktop entry ids, and absolute paths of executables; empty: none.
@@ -166,7 +166,7 @@ public struct Settings: Sendable, Hashable {
     }
 
     /// Limits, so that no client exhausts the daemon.
-    public struct Limits: Sendable, Hashable {
+    public struct Limits: Sendable, Hashable, Codable {
         /// Most sessions at the same time.
         public var sessions = 1024
         public var sessionsPerClient = 32
@@ -177,7 +177,7 @@ public struct Settings: Sendable, Hashable {
     }
 
     /// The cache for media of the web.
-    public struct Cache: Sendable, Hashable {
+    public struct Cache: Sendable, Hashable, Codable {
         /// The most that it keeps, in gigabytes (10⁹ bytes).
         public var size = 1.0
         /// Whether missing parts are fetched while no player waits for others.
@@ -187,7 +187,7 @@ public struct Settings: Sendable, Hashable {
     }
 
     /// The music library.
-    public struct Library: Sendable, Hashable {
+    public struct Library: Sendable, Hashable, Codable {
         /// The interval at which folders are checked for which the kernel reports no changes, in seconds.
         public var interval = 300.0
         /// The encoding of texts in tags that do not state one.
@@ -195,7 +195,7 @@ public struct Settings: Sendable, Hashable {
     }
 
     /// An encoding of texts; the values are the words of the settings.
-    public enum TagEncoding: String, Sendable, Hashable, CaseIterable {
+    public enum TagEncoding: String, Sendable, Hashable, CaseIterable, Codable {
         case cp1250, cp1251, cp1252, cp1253, cp1254, cp1255, cp1256, cp1257
         case latin1 = "latin-1"
         case koi8r = "koi8-r"

@@ -1,5 +1,5 @@
 /// The state of a stream as the user left it; the daemon restores it.
-public struct StreamBase: Sendable, Hashable {
+public struct StreamBase: Sendable, Hashable, Codable {
     /// As ``AudioStream/volume``.
     public var volume: [UInt32]
     public var isMuted: Bool
@@ -11,7 +11,7 @@ public struct StreamBase: Sendable, Hashable {
     public var isMuteTheirs: Bool
 
     /// How the user or another program changed the volume while the daemon had changed it.
-    public enum VolumeChange: UInt8, Sendable, Hashable, CaseIterable {
+    public enum VolumeChange: UInt8, Sendable, Hashable, CaseIterable, Codable {
         /// Not at all.
         case none
         /// By a step louder or softer: the stream is ducked below the new volume.

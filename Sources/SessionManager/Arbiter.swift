@@ -13,7 +13,7 @@ public import PluginAPI
 /// - `ended` follows a `began` of the same session, once.
 public struct Arbiter: Sendable {
     /// The settings of the rules.
-    public struct Settings: Sendable, Hashable {
+    public struct Settings: Sendable, Hashable, Codable {
         /// The grace period in seconds.
         public var grace = 5.0
         /// Seconds of interruption after which there is no should-resume hint; 0: no limit.

@@ -1,9 +1,9 @@
 public import PluginAPI
 
 /// Why a state began: recorded with the change, as plain values.
-public struct Cause: Sendable, Hashable {
+public struct Cause: Sendable, Hashable, Codable {
     /// The kind of event.
-    public enum Kind: String, CaseIterable, Sendable, Hashable {
+    public enum Kind: String, CaseIterable, Sendable, Hashable, Codable {
         // Causes of the state.
         case created, activated, deactivated
         /// Activated within the grace period.

@@ -1,7 +1,7 @@
 public import PluginAPI
 
 /// The events of the rules. Requests may be refused; facts may not.
-public enum Event: Sendable, Hashable {
+public enum Event: Sendable, Hashable, Codable {
     // Requests of clients.
     case create(NewSession)
     case setCategory(SessionID, Configuration)
@@ -98,7 +98,7 @@ public enum Event: Sendable, Hashable {
 
 /// The current route and ports of the sound server. The ports are in the order of ``AudioSnapshot/availableInputs``:
 /// the last one is the newest.
-public struct Audio: Sendable, Hashable {
+public struct Audio: Sendable, Hashable, Codable {
     public var route: Route
     public var inputs: [Port]
     public var outputs: [Port]
@@ -114,7 +114,7 @@ public struct Audio: Sendable, Hashable {
 }
 
 /// Which sessions play and where, judged by the server's streams.
-public struct Sounding: Sendable, Hashable {
+public struct Sounding: Sendable, Hashable, Codable {
     /// The sessions with an audible stream.
     public var sessions: Set<SessionID>
     /// The adopted sessions whose players can be paused: an unplug pauses them too, whether they mix or not.

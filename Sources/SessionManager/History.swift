@@ -79,12 +79,18 @@ public struct History: Sendable {
     private var ring: [Entry] = []
     private var next = 0
     /// The number of decisions so far.
-    private var total = 0
+    public private(set) var total = 0
     /// Sorted by position.
     private var checkpoints: [Checkpoint] = []
     private var silent: [Event] = []
 
     public init(capacity: Int) { self.capacity = max(1, capacity) }
+
+    /// The number of decisions that are kept.
+    public var count: Int { ring.count }
+
+    /// The decisions that are kept, except those before that number of decisions in total.
+    public func entries(from position: Int) -> [Entry] { Array(entries.suffix(max(0, total - position))) }
 
     /// Changes the capacity and keeps the latest decisions.
     public init(capacity: Int, keeping other: History) {

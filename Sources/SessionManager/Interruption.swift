@@ -1,7 +1,7 @@
 public import PluginAPI
 
 /// One interruption: from `began` to `ended`.
-public struct Interruption: Sendable, Hashable {
+public struct Interruption: Sendable, Hashable, Codable {
     public var reason: InterruptionReason
     /// The session that caused it; nil if none did.
     public var by: SessionID?
@@ -50,7 +50,7 @@ public struct Interruption: Sendable, Hashable {
 }
 
 /// An output that was unplugged.
-public struct AwayOutput: Sendable, Hashable {
+public struct AwayOutput: Sendable, Hashable, Codable {
     public var uid: String
     /// For display.
     public var name: String

@@ -4,7 +4,7 @@ public import PluginAPI
 ///
 /// A pure function of the active sessions and the connected devices: nothing is stored, so the same sessions with
 /// the same ports always lead to the same choice.
-public struct RouteChoice: Sendable, Hashable {
+public struct RouteChoice: Sendable, Hashable, Codable {
     /// A uid; nil if no port is suitable: then any choice of the server is fine.
     public var output: String?
     /// Likewise.

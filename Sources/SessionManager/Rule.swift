@@ -1,7 +1,7 @@
 /// The rule that caused a change. The raw value is its number in docs/rules.md; comments write it as "rules §4".
 ///
 /// Numbers that are missing are never a cause.
-public enum Rule: String, CaseIterable, Sendable, Hashable {
+public enum Rule: String, CaseIterable, Sendable, Hashable, Codable {
     /// Creating a session; a change of category while active, or one that ends a wait.
     case category = "§1"
     /// The muted microphone, and the option for it.

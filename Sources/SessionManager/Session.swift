@@ -1,13 +1,20 @@
 public import PluginAPI
 
 /// The connection that owns a session; the daemon numbers them and never reuses a number.
-public struct ClientID: Hashable, Sendable {
+public struct ClientID: Hashable, Sendable, Codable {
     public let number: UInt64
     public init(_ number: UInt64) { self.number = number }
+
+    public init(from decoder: any Decoder) throws { number = try decoder.singleValueContainer().decode(UInt64.self) }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(number)
+    }
 }
 
 /// The parameters of a new session.
-public struct NewSession: Sendable, Hashable {
+public struct NewSession: Sendable, Hashable, Codable {
     public let name: String
     public let client: ClientID
     public let sessionClass: SessionClass

@@ -116,6 +116,10 @@ extension Wording {
             return isOfSessions(reason) ? nil : text
         case "services-lost", "services-reset": return nil
         case "select-output": return who + "plays on " + chosen(fields, "the output of the route")
+        // Some versions wrote this in its place.
+        case "override-changed":
+            let isOn = fields["override"]?.stringValue == "speaker"
+            return who + "plays on " + (isOn ? "the loudspeaker" : "the output of the route")
         case "select-input": return who + "records from " + chosen(fields, "the input of the route")
         case let other: return (who + other).escaped
         }

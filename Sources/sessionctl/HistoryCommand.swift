@@ -15,12 +15,19 @@ struct HistoryCommand: ParsableCommand {
     var all = false
     @Flag(help: "Print the history, as far back as it can be repeated, as a scenario for 'sessionctl simulate'.")
     var export = false
+    @Flag(
+        name: .customLong("private"),
+        help: "With --export: print also the titles, tracks and folders, which otherwise have other names.")
+    var isPrivate = false
     @Flag(help: "Show also decisions that changed nothing for anybody.")
     var verbose = false
     @OptionGroup var output: OutputOptions
     @OptionGroup var bus: BusOptions
 
     func validate() throws {
+        if isPrivate, !export {
+            throw ValidationError("--private is for --export; without it nothing has another name")
+        }
         if export, output.json {
             throw ValidationError("--export prints a scenario, not JSON; use only one of the two options")
         }
@@ -59,7 +66,8 @@ struct HistoryCommand: ParsableCommand {
     func run() throws {
         let service = try Service(bus)
         if export {
-            return Output.write(try service.ask("ExportHistory").first?.stringValue ?? "")
+            return Output.write(
+                try service.ask(isPrivate ? "ExportPrivateHistory" : "ExportHistory").first?.stringValue ?? "")
         }
         if output.json {
             return Output.line(

@@ -18,11 +18,10 @@ extension Daemon {
     }
 
     /// Takes over a session of an earlier daemon. It is closed if its program is gone.
-    func readopt(_ session: Memory.Member, _ program: Program.Key, start: UInt64?) {
-        reserve(session.new.client)
+    func readopt(_ session: Memory.Member, _ program: Program.Key, start: UInt64?) -> (Record, Member) {
         let role = Settings.Role(session.new.configuration, sessionClass: session.new.sessionClass)
         let adopted = AdoptedProgram(program: program, role: role, isGuess: !session.new.evidence.isEmpty)
-        add(record(of: session.id, start: start), Member(adopted), session.id)
+        return (record(of: session.id, start: start), Member(adopted))
     }
 
     private func record(of id: SessionID, start: UInt64?) -> Record {

@@ -37,21 +37,20 @@ extension Daemon: SessionService {
         let processID = try actingProcess(request, client)
         try authorize(request.sessionClass, client)
         try requireRoom(for: client)
-        let decision = try self.request(
-            .create(
-                NewSession(
-                    name: request.name, client: client.id, sessionClass: request.sessionClass,
-                    configuration: request.configuration, notifiesOnExit: request.notifiesOnExit)))
+        let decision = try create(
+            NewSession(
+                name: request.name, client: client.id, sessionClass: request.sessionClass,
+                configuration: request.configuration, notifiesOnExit: request.notifiesOnExit),
+            Member(
+                process: processID, user: client.credentials.userID, desktopEntry: request.desktopEntry,
+                lowersItself: request.lowersItself))
         guard let id = decision.created else { preconditionFailure("a create that is not refused creates") }
         client.sessionCount += 1
         var record = Record(object: SessionObject(id, self, on: connection.objects), owner: .client(client))
-        var member = Member(
-            process: processID, user: client.credentials.userID, desktopEntry: request.desktopEntry,
-            lowersItself: request.lowersItself)
         if processID != client.credentials.processID { record.acting = acting(processID, for: id) }
         // It has ended since the request was checked.
-        if let acting = record.acting, acting.watch == nil { member.process = 0 }
-        add(record, member, id)
+        if let acting = record.acting, acting.watch == nil { run(.processEnded(id)) }
+        export(record, id)
         save(decision)
         return id
     }
@@ -208,17 +207,8 @@ extension Daemon: SessionService {
         return (decider.streams + unplaced).map { Value($0) }
     }
 
-    func exportHistory() -> String {
-        for start in 0..<decider.history.starts {
-            if let part = decider.history.replayable(from: start),
-                let text = Transcript.text(of: part, limit: Daemon.longestExport)
-            {
-                return text
-            }
-        }
-        // The last decisions alone are too large, or the limit was reduced and no start is left: start here.
-        keepStart()
-        return decider.history.replayable(from: decider.history.starts - 1).map(Transcript.text(of:)) ?? ""
+    func exportHistory(isPrivate: Bool) -> String {
+        Transcript.text(of: decider, isPrivate: isPrivate, limit: Daemon.longestExport)
     }
 
     /// The most bytes of an exported history: with a thousand sessions each decision may have as many lines.

@@ -78,14 +78,16 @@ extension Daemon {
             let kept = Set(memory.members.map(\.id))
             saved.entries.removeAll { !kept.contains($0.session.id) }
         }
+        let revived = saved.entries.map { ($0.session.id, revive($0)) }
         do throws(MemoryError) {
-            try restore(memory)
+            try restore(memory, Dictionary(revived.map { ($0, $1.member) }) { $1 })
         } catch {
             log.warning("the saved state is invalid and is ignored: \(error)")
+            clients = [:]
             state.replace(with: snapshot())
             return nil
         }
-        saved.entries.forEach(revive)
+        for (id, (record, _)) in revived { export(record, id) }
         if !saved.entries.isEmpty { log.notice("\(saved.entries.count) sessions restored after a restart") }
         CrashPoint.pass("restored")
         return saved
@@ -136,23 +138,20 @@ extension Daemon {
         }
     }
 
-    private func revive(_ entry: StateRecord.Entry) {
+    private func revive(_ entry: StateRecord.Entry) -> (record: Record, member: Member) {
         switch entry.owner {
         case .client(let saved): revive(entry.session, of: saved)
         case .adopted(let program, let start): readopt(entry.session, program, start: start == 0 ? nil : start)
         }
     }
 
-    private func revive(_ session: Memory.Member, of saved: StateRecord.Client) {
+    private func revive(_ session: Memory.Member, of saved: StateRecord.Client) -> (Record, Member) {
         let client =
             clients[saved.name]
             ?? Client(
                 id: session.new.client, name: saved.name,
                 credentials: Credentials(processID: saved.process, userID: saved.user), startTime: saved.start)
-        if clients[saved.name] == nil {
-            clients[saved.name] = client
-            reserve(client.id)
-        }
+        clients[saved.name] = client
         client.sessionCount += 1
         var record = Record(object: SessionObject(session.id, self, on: connection.objects), owner: .client(client))
         var member = Member(
@@ -166,7 +165,7 @@ extension Daemon {
                 member.process = 0
             }
         }
-        add(record, member, session.id)
+        return (record, member)
     }
 
     /// Watches a client again, and checks that it is the one that was stored.
@@ -184,22 +183,27 @@ extension Daemon {
         }
     }
 
+    /// Sends the signal of a notice.
+    func tell(_ notice: Notice, sequence: UInt64) {
+        switch notice {
+        case .began(let id, let reason, let by, let byName):
+            records[id]?.object.interruptionBegan(reason, by: by, byName: byName, sequence: sequence)
+        case .ended(let id, let shouldResume, let microseconds, let reason):
+            records[id]?.object.interruptionEnded(
+                shouldResume: shouldResume, microseconds: microseconds, reason: reason, sequence: sequence)
+        case .ducking(let id, let isDucked, let gain): records[id]?.object.duckingChanged(isDucked, gain: gain)
+        case .hint(let id, let begin): records[id]?.object.silenceSecondaryAudioHint(begin: begin)
+        case .servicesLost: managerObject?.servicesLost()
+        case .servicesReset: managerObject?.servicesReset()
+        }
+    }
+
     /// Sends the signals of the last daemon's decision that were not sent.
     private func tellRest(_ untold: [Notice], sequence: UInt64) {
         for (place, notice) in untold.enumerated() {
             state?.noteTold(place + 1)
             CrashPoint.pass("told-noted")
-            switch notice {
-            case .began(let id, let reason, let by, let byName):
-                records[id]?.object.interruptionBegan(reason, by: by, byName: byName, sequence: sequence)
-            case .ended(let id, let shouldResume, let microseconds, let reason):
-                records[id]?.object.interruptionEnded(
-                    shouldResume: shouldResume, microseconds: microseconds, reason: reason, sequence: sequence)
-            case .ducking(let id, let isDucked, let gain): records[id]?.object.duckingChanged(isDucked, gain: gain)
-            case .hint(let id, let begin): records[id]?.object.silenceSecondaryAudioHint(begin: begin)
-            case .servicesLost: managerObject?.servicesLost()
-            case .servicesReset: managerObject?.servicesReset()
-            }
+            tell(notice, sequence: sequence)
             connection.push()
             CrashPoint.pass("told")
         }

@@ -65,8 +65,10 @@ final class Daemon {
         case manager(ManagerProperties)
     }
 
-    /// The request in progress, and the decision on it.
-    private var asked: (event: Event, decision: Decision?)?
+    /// Whether ``run(_:then:)`` carries out actions. A fact that an action submits waits for its turn.
+    private var isRunning = false
+    /// What is done when a fact is handled, in the order of the facts.
+    private var continuations: [(fact: Decider.Ticket, body: () -> Void)] = []
     private var deadline: Timer?
 
     /// The bus of the connection.
@@ -150,7 +152,7 @@ final class Daemon {
     }
 
     private func startPlayers() {
-        decider.restorePauses(keptPauses)
+        submit(.pausesKept(Set(keptPauses)))
         let players = PlayerKeeper(self)
         self.players = players
         players.start(keptPauses)
@@ -192,34 +194,59 @@ final class Daemon {
 
     // MARK: Facts and actions
 
-    /// All facts enter the decisions here.
-    func submit(_ fact: Fact) {
-        run(fact)
+    /// All facts enter the decisions here. `then` is called when everything that follows from the fact was carried out:
+    /// before this returns, or later if an action has submitted it.
+    func submit(_ fact: Fact, then: (() -> Void)? = nil) {
+        run(fact, then: then)
         announce()
     }
 
     /// All requests enter the decisions here. Changes that the answer implies are sent after it.
     @discardableResult
-    func request(_ event: Event) throws(SessionError) -> Decision {
-        asked = (event, nil)
-        defer { asked = nil }
-        run(.request(event))
-        guard let decision = asked?.decision else { preconditionFailure("every event is decided") }
+    func request(_ event: Event) throws(SessionError) -> Decision { try decide(.request(event)) }
+
+    /// A client's request for a session.
+    func create(_ new: NewSession, _ member: Member) throws(SessionError) -> Decision {
+        try decide(.create(new, member))
+    }
+
+    private func decide(_ fact: Fact) throws(SessionError) -> Decision {
+        let ticket = run(fact)
+        guard let decision = decider.answer(to: ticket) else { preconditionFailure("every request is decided") }
         announceSoon()
         if let refusal = decision.refusal { throw refusal }
         return decision
     }
 
-    /// Carries out everything that follows from a fact.
-    private func run(_ fact: Fact) {
+    /// Carries out everything that follows from a fact, unless an action has submitted it: then it waits for its turn.
+    @discardableResult
+    func run(_ fact: Fact, then: (() -> Void)? = nil) -> Decider.Ticket {
         announce()
-        decider.submit(fact)
-        while let action = decider.next(
-            at: Instant(microseconds: MonotonicClock.now()),
-            view: { [audio] in audio?.view ?? Routing.View() })
-        { carryOut(action) }
+        let ticket = decider.submit(fact)
+        if let then { continuations.append((ticket, then)) }
+        if isRunning { return ticket }
+        isRunning = true
+        carryOutAll()
+        isRunning = false
+        return ticket
+    }
+
+    private func carryOutAll() {
+        repeat {
+            while let action = decider.next(
+                at: Instant(microseconds: MonotonicClock.now()),
+                view: { [audio] in audio?.view ?? Routing.View() })
+            {
+                while let first = continuations.first, first.fact < decider.current { goOn() }
+                carryOut(action)
+            }
+            // What goes on may submit a fact.
+            if !continuations.isEmpty { goOn() }
+        } while !continuations.isEmpty || decider.isBusy
         if let due = decider.nextDeadline { deadline?.arm(at: due.microseconds) } else { deadline?.disarm() }
     }
+
+    private func goOn() { continuations.removeFirst().body() }
 
     private func carryOut(_ action: Action) {
         switch action {
@@ -249,9 +276,6 @@ final class Daemon {
     }
 
     private func carryOut(_ decision: Decision) {
-        // The decision on the request in progress. An earlier action may have submitted another fact; then this decision
-        // is carried out within that one.
-        if let asked, asked.decision == nil, asked.event == decision.event { self.asked?.decision = decision }
         // A client's new session is stored when its owner is known.
         if decision.created == nil { save(decision) }
         // The text is built only if it is logged.
@@ -269,26 +293,17 @@ final class Daemon {
     /// Looks at the streams after this turn of the loop, so that no answer waits for it.
     func lookAtStreamsSoon() { streams?.lookSoon() }
 
-    /// Stores what is known of a session that was created or restored, and exports it.
-    func add(_ record: Record, _ member: Member, _ id: SessionID) {
-        decider.join(id, member)
-        export(record, id)
+    /// Continues where the last daemon ended. Called before the first fact.
+    func restore(_ memory: Memory, _ members: [SessionID: Member]) throws(MemoryError) {
+        decider = try Decider(settings, restoring: memory, members)
     }
 
-    /// Continues where the last daemon ended.
-    func restore(_ memory: Memory) throws(MemoryError) { try decider.restore(memory) }
-
-    /// Commands that restore all streams at once.
-    func restoreStreams(_ streams: [AudioStream]) -> [StreamCommand] { decider.restore(streams) }
-
     /// A number that no client had before.
-    func newClientID() -> ClientID { decider.newClientID() }
-
-    /// A client from before a restart keeps its number.
-    func reserve(_ id: ClientID) { decider.reserve(id) }
-
-    /// Lets the exported history start here.
-    func keepStart() { decider.keepStart() }
+    private func newClientID() -> ClientID {
+        let id = decider.freeClientID
+        run(.client(id))
+        return id
+    }
 
     func export(_ record: Record, _ id: SessionID) {
         records[id] = record
@@ -299,15 +314,19 @@ final class Daemon {
     private func carryOutEffects(of decision: Decision) {
         var told = 0
         for effect in decision.effects {
-            guard state != nil, Notice(effect) != nil else {
+            guard let notice = Notice(effect) else {
                 carryOut(effect, of: decision)
+                continue
+            }
+            guard state != nil else {
+                tell(notice, sequence: decision.sequence)
                 continue
             }
             // Sent one by one: a daemon that is killed between storing and sending loses one signal, not all.
             told += 1
             if told > 1 { state?.noteTold(told) }
             CrashPoint.pass("told-noted")
-            carryOut(effect, of: decision)
+            tell(notice, sequence: decision.sequence)
             connection.push()
             CrashPoint.pass("told")
             // Other changes of it, and the answer, come after that.
@@ -327,22 +346,15 @@ final class Daemon {
         switch effect {
         case .created, .activated, .deactivated, .claimDropped, .interruptionIgnored, .mutedChanged, .waitsChanged:
             break
+        // Notices (``tell(_:sequence:)``).
+        case .interruptionBegan, .interruptionEnded, .duckingChanged, .silenceSecondaryAudioHint, .servicesLost,
+            .servicesReset:
+            break
         case .closed(let id): forget(id)
-        case .interruptionBegan(let id, let interruption):
-            records[id]?.object.interruptionBegan(
-                interruption.reason, by: interruption.by, byName: interruption.byName, sequence: decision.sequence)
-        case .interruptionEnded(let id, let shouldResume, let microseconds, let reason, _):
-            records[id]?.object.interruptionEnded(
-                shouldResume: shouldResume, microseconds: microseconds, reason: reason, sequence: decision.sequence)
-        case .duckingChanged(let id, let ducked, let gain): records[id]?.object.duckingChanged(ducked, gain: gain)
-        case .silenceSecondaryAudioHint(let id, let begin):
-            records[id]?.object.silenceSecondaryAudioHint(begin: begin)
         case .routeChanged(let id?, let reason, let previous, let current):
             records[id]?.object.routeChanged(reason, previous: previous, current: current)
         case .routeChanged(nil, let reason, let previous, let current):
             managerObject?.routeChanged(reason, previous: previous, current: current)
-        case .servicesLost: managerObject?.servicesLost()
-        case .servicesReset: managerObject?.servicesReset()
         // Parts of the route, and of where recordings are placed.
         case .selectOutput, .selectInput: break
         case .propertiesChanged(let id, let properties):

@@ -88,7 +88,6 @@ final class StreamKeeper {
         isDue = false
         guard !isLooking, !isLeaving else { return }
         isLooking = true
-        defer { isLooking = false }
         let snapshot = backend.snapshot
         var seen = StreamsSeen()
         seen.isConnected = snapshot.isConnected
@@ -107,13 +106,16 @@ final class StreamKeeper {
         }
         watchPrograms()
         seen.gone = gone
-        daemon.submit(.streams(seen))
-        ledger.streamsSeen()
-        // Adopted just now.
-        watchPrograms()
-        if server != .unknown, let onServerKnown {
-            self.onServerKnown = nil
-            onServerKnown()
+        daemon.submit(.streams(seen)) { [weak self] in
+            guard let self else { return }
+            ledger.streamsSeen()
+            // Adopted just now.
+            watchPrograms()
+            isLooking = false
+            if server != .unknown, let onServerKnown {
+                self.onServerKnown = nil
+                onServerKnown()
+            }
         }
     }
 
@@ -255,7 +257,7 @@ final class StreamKeeper {
             ledger.keep([:], backend.snapshot) { _ in }
             ledger.correctMemory { [weak self] in self?.removeHold(completion) }
         }
-        run(daemon.restoreStreams(backend.snapshot.streams))
+        daemon.submit(.leaving(backend.snapshot.streams))
         reportQuiet()
     }
 

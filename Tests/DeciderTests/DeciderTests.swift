@@ -15,11 +15,13 @@ import Testing
     }
 
     private static func session(_ name: String, _ sessionClass: SessionClass = .app) throws -> Event {
-        .create(
-            NewSession(
-                name: name, client: ClientID(1), sessionClass: sessionClass,
-                configuration: try configuration(.playback),
-                notifiesOnExit: true))
+        .create(try new(name, sessionClass))
+    }
+
+    private static func new(_ name: String, _ sessionClass: SessionClass = .app) throws -> NewSession {
+        NewSession(
+            name: name, client: ClientID(1), sessionClass: sessionClass, configuration: try configuration(.playback),
+            notifiesOnExit: true)
     }
 
     private static func port(_ uid: String, _ type: PortType) -> PluginAPI.Port {
@@ -43,11 +45,9 @@ import Testing
         var settings = Settings()
         settings.enforcement.mode = mode
         var decider = Decider(settings)
-        _ = Self.actions(&decider, .request(try Self.session("new", sessionClass)))
-        let id = try #require(decider.arbiter.sessions.first?.id)
-        decider.join(id, Member(process: 100, user: nil, desktopEntry: ""))
-        let first = Self.actions(&decider, .streams(StreamsSeen())).first
-        let isPrepared = if case .prepareHold? = first { true } else { false }
+        let member = Member(process: 100, user: nil, desktopEntry: "")
+        let actions = Self.actions(&decider, .create(try Self.new("new", sessionClass), member))
+        let isPrepared = if case .prepareHold? = actions.dropFirst().first { true } else { false }
         #expect(isPrepared == (sessionClass != .app && mode == .full))
     }
 
@@ -84,9 +84,9 @@ import Testing
 
     @Test func processOfASessionIsRead_isAFactThatIsHandledInItsTurn() throws {
         var decider = Decider(Settings())
-        _ = Self.actions(&decider, .request(try Self.session("new")))
+        _ = Self.actions(
+            &decider, .create(try Self.new("new"), Member(process: 100, user: nil, desktopEntry: "")))
         let id = try #require(decider.arbiter.sessions.first?.id)
-        decider.join(id, Member(process: 100, user: nil, desktopEntry: ""))
         decider.submit(.application(id, "org.example.App"))
         #expect(decider.members[id]?.application == nil)
         let actions = Self.actions(&decider, .ancestry(id, [100, 1]))
@@ -209,8 +209,7 @@ import Testing
         settings.adoption.streams = .all
         var decider = Decider(settings)
         _ = Self.actions(&decider, .settings(settings))
-        _ = Self.actions(&decider, .event(try Self.session("app")))
-        decider.join(SessionID(1), Member(process: 5, user: 0, desktopEntry: ""))
+        _ = Self.actions(&decider, .create(try Self.new("app"), Member(process: 5, user: 0, desktopEntry: "")))
         var server = SimulatedServer()
         func decisions(_ stream: String?) -> [Decision] {
             if let stream {
@@ -255,11 +254,8 @@ import Testing
 
     @Test func closedSession_leavesNothingBehind() throws {
         var decider = Decider(Settings())
-        _ = Self.actions(&decider, .event(try Self.session("app")))
-        decider.join(SessionID(1), Member(process: 5, user: 0, desktopEntry: ""))
+        _ = Self.actions(&decider, .create(try Self.new("app"), Member(process: 5, user: 0, desktopEntry: "")))
         _ = Self.actions(&decider, .event(.close(SessionID(1))))
-        #expect(decider.members.isEmpty)
-        decider.join(SessionID(1), Member(process: 5, user: 0, desktopEntry: ""))
         #expect(decider.members.isEmpty)
     }
 
@@ -283,8 +279,7 @@ import Testing
     @Test func playerIsPaused_theNextDaemonKnowsBeforeTheRequestIsSent_andItIsRecordedAndExplained() throws {
         var decider = Decider(Settings())
         let owner = Member(process: 7, user: nil, desktopEntry: "")
-        _ = Self.actions(&decider, .event(try Self.session("player")))
-        decider.join(SessionID(1), owner)
+        _ = Self.actions(&decider, .create(try Self.new("player"), owner))
         _ = Self.actions(&decider, .event(try Self.session("phone", .call)))
         _ = Self.actions(&decider, .event(.activate(SessionID(1))))
         let origin = PlayerOrigin(name: "vlc", process: 7, ancestry: [7, 1])

@@ -207,16 +207,15 @@ struct RouteRun {
             let sessionClass = [SessionClass.app, .app, .app, .call].randomElement(using: &random),
             let configuration = try? Configuration(category: category)
         else { return "nothing" }
+        let client = decider.freeClientID
+        submit(.client(client))
         submit(
-            .request(
-                .create(
-                    NewSession(
-                        name: "client", client: decider.newClientID(), sessionClass: sessionClass,
-                        configuration: configuration, notifiesOnExit: true))))
-        if let id = decider.arbiter.sessions.last?.id {
-            decider.join(id, Member(process: 1, user: nil, desktopEntry: ""))
-            clients.append(id)
-        }
+            .create(
+                NewSession(
+                    name: "client", client: client, sessionClass: sessionClass, configuration: configuration,
+                    notifiesOnExit: true),
+                Member(process: 1, user: nil, desktopEntry: "")))
+        if let id = decider.arbiter.sessions.last?.id { clients.append(id) }
         return "a client's \(sessionClass) with \(category)"
     }
 

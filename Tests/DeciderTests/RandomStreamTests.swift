@@ -30,6 +30,46 @@ import Testing
         #expect(active > 100)
     }
 
+    /// Everything is decided again from the exported facts, from wherever the history begins.
+    @Test(arguments: [512, 12, 1]) func randomRun_exported_isDecidedAgain(history: Int) throws {
+        var requests = 0
+        for seed in 1...40 as ClosedRange<UInt64> {
+            var run = StreamRun(seed: seed, history: history)
+            _ = run.play(steps: 60)
+            let lines = try Self.decideAgain(run, seed)
+            requests += lines.count { $0.hasPrefix("= request hold-stream") }
+        }
+        #expect(requests > 40 || history == 1)
+    }
+
+    /// The same with clients that do not answer, and a machine that sleeps.
+    @Test(arguments: [512, 12, 1]) func randomRunWithSleepAndHangs_exported_isDecidedAgain(history: Int) throws {
+        var (hangs, sleeps) = (0, 0)
+        for seed in 1...40 as ClosedRange<UInt64> {
+            var run = StreamRun(seed: seed, history: history, clientsHang: true)
+            run.playUnchecked(steps: 60)
+            let lines = try Self.decideAgain(run, seed)
+            hangs += lines.count { $0.hasPrefix("= > unanswered ") }
+            sleeps += lines.count { $0 == "= > sleep" }
+        }
+        #expect(hangs > 0 || history < 512)
+        #expect(sleeps > 0 || history < 512)
+    }
+
+    /// Replays the two exports of the run. Returns their lines.
+    private static func decideAgain(_ run: StreamRun, _ seed: UInt64) throws -> [Substring] {
+        var lines: [Substring] = []
+        for isPrivate in [true, false] {
+            let text = Transcript.text(of: run.decider, isPrivate: isPrivate)
+            var replay = Run(try Scenario(text, file: "seed \(seed)"))
+            replay.perform()
+            #expect(replay.failures.prefix(3) == [], "seed \(seed)")
+            #expect(replay.transcript == text, "seed \(seed)")
+            lines += text.split(separator: "\n")
+        }
+        return lines
+    }
+
     @Test func allProgramsEnd_nothingIsLeft() {
         for seed in 501...530 as ClosedRange<UInt64> {
             var run = StreamRun(seed: seed)
@@ -66,8 +106,12 @@ struct StreamRun {
     var activeCount: Int { adoption?.activeCount ?? 0 }
     private let programs = ["player", "game", "phone", "browser"]
 
-    init(seed: UInt64) {
+    /// Some clients do not answer when they are asked whether they still run, and the machine sleeps now and then.
+    private let clientsHang: Bool
+
+    init(seed: UInt64, history: Int = 512, clientsHang: Bool = false) {
         random = SplitMix64(seed: seed)
+        self.clientsHang = clientsHang
         var settings = Settings()
         settings.adoption.streams = Bool.random(using: &random) ? .calls : .all
         settings.adoption.calls = Bool.random(using: &random) ? .any : .labelled
@@ -75,6 +119,12 @@ struct StreamRun {
         settings.ducking.attack = 0
         settings.ducking.release = 0
         settings.ducking.hold = 0
+        settings.limits.history = history
+        if clientsHang {
+            settings.ducking.longest = 6
+            settings.interruption.longest = 9
+            settings.sleep.resume = Bool.random(using: &random)
+        }
         decider = Decider(settings)
         model = ReferenceModel(settings: Arbiter.Settings(settings))
         if settings.adoption.calls == .labelled {
@@ -97,6 +147,18 @@ struct StreamRun {
             if let fault = faults.first ?? contradiction() { return "step \(step), \(what): \(fault)" }
         }
         return nil
+    }
+
+    /// The second models know no machine that sleeps, and no client that hangs.
+    mutating func playUnchecked(steps: Int) {
+        for _ in 1...steps {
+            if clientsHang, Int.random(in: 0..<8, using: &random) == 0 {
+                submit(Bool.random(using: &random) ? .machineSleeps : .machineWoke)
+            }
+            _ = act()
+            pass(0.3)
+            faults = []
+        }
     }
 
     mutating func endAll() {
@@ -188,17 +250,15 @@ struct StreamRun {
                 category: category,
                 options: Bool.random(using: &random) && category != .soloAmbient ? [.duckOthers, .mixWithOthers] : [])
         else { return "nothing" }
-        let client = decider.newClientID()
+        let client = decider.freeClientID
+        submit(.client(client))
         submit(
-            .event(
-                .create(
-                    NewSession(
-                        name: "client", client: client, sessionClass: sessionClass, configuration: configuration,
-                        notifiesOnExit: true))))
-        if let id = decider.arbiter.sessions.last?.id {
-            decider.join(id, Member(process: 1, user: nil, desktopEntry: ""))
-            clients.append(id)
-        }
+            .create(
+                NewSession(
+                    name: "client", client: client, sessionClass: sessionClass, configuration: configuration,
+                    notifiesOnExit: true),
+                Member(process: 1, user: nil, desktopEntry: "")))
+        if let id = decider.arbiter.sessions.last?.id { clients.append(id) }
         return "a client's \(sessionClass) with \(category)"
     }
 
@@ -239,7 +299,8 @@ struct StreamRun {
             case .look: decider.submit(.streams(server.seen))
             case .checkPlayers: decider.submit(.players)
             case .player(let label, let request): send(request, to: label)
-            case .ping(let client): decider.submit(.pingAnswered(client))
+            case .ping(let client):
+                if !clientsHang || Bool.random(using: &random) { decider.submit(.pingAnswered(client)) }
             case .streams, .ask, .wish, .guardOutput, .releaseOutput, .move, .prepareHold, .measure, .keepPauses,
                 .showPlayer, .delaySleep, .warn, .notice:
                 break

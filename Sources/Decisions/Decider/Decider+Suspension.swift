@@ -3,7 +3,7 @@ import PluginAPI
 import SessionManager
 
 /// What the decider knows of a machine that sleeps and of clients that hang.
-struct Suspension: Sendable {
+struct Suspension: Sendable, Codable {
     var clients = HangingClients()
     /// Whether the machine was last asked to wait before it sleeps.
     fileprivate(set) var isDelayed = false

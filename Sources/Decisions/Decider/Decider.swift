@@ -1,5 +1,5 @@
 public import Enforcement
-public import MediaControl
+import MediaControl
 public import PluginAPI
 public import Routing
 public import SessionManager
@@ -16,29 +16,35 @@ public struct Decider: Sendable {
     public private(set) var arbiter: Arbiter
     /// The latest decisions.
     public private(set) var history: History
+    /// The latest facts, from which they followed.
+    public private(set) var log: FactLog
     /// The data of each session that the rules do not need.
-    public private(set) var members: [SessionID: Member] = [:]
+    public internal(set) var members: [SessionID: Member] = [:]
     /// The sessions that play, by their streams; nil if the server cannot tell.
-    public private(set) var sounding: Sounding?
+    public internal(set) var sounding: Sounding?
     private(set) var settings: Settings
     /// The players on the bus.
     var players = Players()
-    private var routing = Routing()
-    private var recordings = RecordingPlacement()
+    var routing = Routing()
+    var recordings = RecordingPlacement()
     var enforcement: Enforcement
-    private(set) var seen = StreamsSeen()
-    private var outputs = OutputsHeard()
-    private var adoptedCount = 0
+    var seen = StreamsSeen()
+    var outputs = OutputsHeard()
+    var adoptedCount = 0
     /// How streams must be treated, and since when.
     private var treated: [AudioStream.ID: (treatment: Treatment, since: Instant)] = [:]
     /// As ``Enforcement/Outcome/measured``.
-    private var measured: Set<AudioStream.ID> = []
+    var measured: Set<AudioStream.ID> = []
     /// When the streams must be looked at again.
-    private var streamsDeadline: Instant?
-    private var lastClient: UInt64 = 0
+    var streamsDeadline: Instant?
+    var lastClient: UInt64 = 0
     var suspension = Suspension()
     /// Facts that are not handled yet.
     private var inbox: [Fact] = []
+    /// The number of facts that were submitted.
+    private var submitted: UInt64 = 0
+    /// The latest decision on a client's request, and its fact.
+    private var answer: (fact: Ticket, decision: Decision)?
     /// The remaining work for the last fact; the next step is the last element.
     private var work: [Work] = []
     /// When the fact in progress was taken from the inbox; nil: none is in progress.
@@ -49,6 +55,8 @@ public struct Decider: Sendable {
         /// A claim that expired before an event must be ended before that is judged.
         case expire
         case event(Event)
+        /// Of a client; the decision answers it. `member`: as in ``Fact/create(_:_:)``.
+        case request(Event, Member?)
         case follow(Event, hasEffects: Bool)
         case route(Routing.Fact)
         case effect(Routing.Effect)
@@ -78,33 +86,34 @@ public struct Decider: Sendable {
         case act(Action)
     }
 
-    public init(_ settings: Settings) {
+    /// Without a past.
+    public init(_ settings: Settings) { self.init(settings, Arbiter(settings: Arbiter.Settings(settings))) }
+
+    /// Continues where an earlier daemon ended, with the members of its sessions. Throws if the memory contradicts itself.
+    public init(_ settings: Settings, restoring memory: Memory, _ members: [SessionID: Member]) throws(MemoryError) {
+        self.init(settings, try Arbiter(memory))
+        outputs = OutputsHeard(memory.sounding?.outputs ?? [:])
+        for session in arbiter.sessions {
+            // A client from before keeps its number.
+            lastClient = max(lastClient, session.client.number)
+            if !session.preferredInput.isEmpty { recordings.prefer(session.preferredInput, of: session.id) }
+            if let member = members[session.id] { join(session.id, member) }
+        }
+    }
+
+    init(_ settings: Settings, _ arbiter: Arbiter) {
         self.settings = settings
-        arbiter = Arbiter(settings: Arbiter.Settings(settings))
+        self.arbiter = arbiter
         history = History(capacity: settings.limits.history)
+        log = FactLog(decisions: settings.limits.history)
         enforcement = Enforcement(settings)
         players.book.maxAge = PauseBook<String>.maxAge(settings)
     }
 
     // MARK: Sessions
 
-    /// Continues where an earlier daemon ended; its members follow by ``join(_:_:)``. Throws if the memory contradicts
-    /// itself.
-    public mutating func restore(_ memory: Memory) throws(MemoryError) {
-        arbiter = try Arbiter(memory)
-        outputs = OutputsHeard(memory.sounding?.outputs ?? [:])
-        for session in arbiter.sessions where !session.preferredInput.isEmpty {
-            recordings.prefer(session.preferredInput, of: session.id)
-        }
-    }
-
-    /// Continues with the players that an earlier daemon paused and that still exist.
-    public mutating func restorePauses(_ kept: some Sequence<PauseBook<String>.Kept>) { players.keep(kept) }
-
-    /// Stores the data of a session that was created or restored. A call or an alert may silence all others as soon as it
-    /// becomes active: then ``Action/prepareHold`` is the next action.
-    public mutating func join(_ id: SessionID, _ member: Member) {
-        guard let session = arbiter.session(id), members[id] == nil else { return }
+    private mutating func join(_ id: SessionID, _ member: Member) {
+        guard let session = arbiter.session(id) else { return }
         members[id] = member
         if member.adopted != nil { adoptedCount += 1 }
         if session.sessionClass != .app { push(expectHold) }
@@ -117,23 +126,40 @@ public struct Decider: Sendable {
         members[id] = member
     }
 
-    /// A number that no client had before.
-    public mutating func newClientID() -> ClientID {
-        lastClient += 1
-        return ClientID(lastClient)
-    }
-
-    /// A client from before a restart keeps its number.
-    public mutating func reserve(_ id: ClientID) { lastClient = max(lastClient, id.number) }
+    /// A number that no client had before; it is free until ``Fact/client(_:)``, or until a program is adopted.
+    public var freeClientID: ClientID { ClientID(lastClient + 1) }
 
     // MARK: Facts and actions
 
+    /// Stands for a submitted fact. Later facts have greater ones.
+    public struct Ticket: Sendable, Hashable, Comparable {
+        fileprivate let number: UInt64
+
+        public static func < (one: Ticket, other: Ticket) -> Bool { one.number < other.number }
+    }
+
     /// Adds a fact. It is handled after all consequences of the earlier facts.
-    public mutating func submit(_ fact: Fact) { inbox.append(fact) }
+    @discardableResult
+    public mutating func submit(_ fact: Fact) -> Ticket {
+        inbox.append(fact)
+        submitted += 1
+        return Ticket(number: submitted)
+    }
+
+    /// Whether a fact, or an action that follows from one, is left.
+    public var isBusy: Bool { !inbox.isEmpty || !work.isEmpty }
+
+    /// The fact whose actions ``next(at:view:)`` returns; all earlier ones are handled.
+    public var current: Ticket { Ticket(number: submitted - UInt64(inbox.count)) }
+
+    /// The decision on a client's request; nil: there is none yet, or another request was decided since.
+    public func answer(to ticket: Ticket) -> Decision? { answer?.fact == ticket ? answer?.decision : nil }
 
     private mutating func handle(_ fact: Fact) {
         switch fact {
-        case .request(let event): push([.route(.requested), .expire, .event(event)])
+        case .request(let event): push([.route(.requested), .expire, .request(event, nil)])
+        case .create(let new, let member): push([.route(.requested), .expire, .request(.create(new), member)])
+        case .client(let id): lastClient = max(lastClient, id.number)
         case .event(let event): push([.expire, .event(event)])
         case .replayed(let event): push([.event(event)])
         case .server(let fact): push([.route(fact), .placeRecordings])
@@ -152,12 +178,15 @@ public struct Decider: Sendable {
             treated = [:]
             measured = []
         case .player(let id, let event): push([.player(id, event)])
+        case .pausesKept(let kept): players.keep(kept)
+        case .leaving(let streams): push([.act(.streams(enforcement.restore(streams)))])
         case .players: push([.treatPlayers])
         case .settings(let settings):
             self.settings = settings
             enforcement.settings = settings
             players.book.maxAge = PauseBook<String>.maxAge(settings)
             history = History(capacity: settings.limits.history, keeping: history)
+            log = FactLog(decisions: settings.limits.history, keeping: log)
             push([.expire, .event(.settingsChanged(Arbiter.Settings(settings))), .treatPlayers])
         case .machineSleeps: push([.sleep])
         case .machineWoke: push([.route(.woke), .wakeSoon])
@@ -196,12 +225,39 @@ public struct Decider: Sendable {
                 if let action = handle(item, at: time, view) { return action }
             } else if !inbox.isEmpty {
                 factTime = now
-                handle(inbox.removeFirst())
+                let fact = inbox.removeFirst()
+                record(fact, at: now)
+                handle(fact)
             } else {
                 factTime = nil
                 return nil
             }
         }
+    }
+
+    private mutating func record(_ fact: Fact, at now: Instant) {
+        log.dropStarts(before: history.total - history.count)
+        if log.wantsStart(decisions: history.total, capacity: history.capacity) {
+            log.keep(withoutHistory, decisions: history.total)
+        }
+        let content: FactLog.Content =
+            if case .streams(let new) = fact { .streams(FactLog.StreamsChange(new, since: seen)) } else { .fact(fact) }
+        log.append(content, at: now, decisions: history.total)
+    }
+
+    private var withoutHistory: Decider {
+        var copy = self
+        copy.history = History(capacity: 1)
+        copy.log = FactLog(decisions: 1)
+        copy.inbox = []
+        return copy
+    }
+
+    /// What the server shows now; it is recorded.
+    private mutating func look(_ view: () -> Routing.View) -> Routing.View {
+        let view = view()
+        log.look(view)
+        return view
     }
 
     mutating func push(_ items: [Work]) { work.append(contentsOf: items.reversed()) }
@@ -211,10 +267,15 @@ public struct Decider: Sendable {
         case .expire:
             if let due = arbiter.nextDeadline, due <= now { return .decided(decide(.timePassed, at: now)) }
         case .event(let event): return .decided(decide(event, at: now))
+        case .request(let event, let member):
+            let decision = decide(event, at: now)
+            if let id = decision.created, let member { join(id, member) }
+            answer = (current, decision)
+            return .decided(decision)
         case .follow(let event, let hasEffects): follow(event, hasEffects: hasEffects, view)
         case .route(let fact):
             let arbiter = arbiter
-            let effects = routing.handle(fact, view(), at: now) { arbiter.routeChoice(afterLossOn: $0) }
+            let effects = routing.handle(fact, look(view), at: now) { arbiter.routeChoice(afterLossOn: $0) }
             push(effects.map(Work.effect))
         case .effect(let effect): carryOut(effect)
         case .adopt(let limit):
@@ -238,7 +299,7 @@ public struct Decider: Sendable {
         case .placeRecordings:
             guard !recordings.isIdle else { return nil }
             let owners = enforcement.owners(facts)
-            let audio = view().audio
+            let audio = look(view).audio
             let moves = recordings.moves(seen.streams.map(\.stream), route: audio.route, inputs: audio.inputs) {
                 owners[$0.id] ?? []
             }
@@ -267,7 +328,6 @@ public struct Decider: Sendable {
 
     /// Decides about the event. The consequences are handled after the decision was carried out.
     private mutating func decide(_ event: Event, at now: Instant, isAdoption: Bool = false) -> Decision {
-        if history.wantsCheckpoint { history.keep(arbiter) }
         let decision = arbiter.handle(event, at: now)
         history.append(decision, isAdoption: isAdoption)
         var placesRecordings = false
@@ -295,7 +355,7 @@ public struct Decider: Sendable {
         let wanted: [Work] =
             mayChangeRoute ? [.route(.wanted(arbiter.routeChoice, reason: event.routeReason))] : []
         let guarded: [Work] = [
-            .route(.guarded(arbiter.guardsOutput, isSilent: view().isOutputHeld && arePausedSilent))
+            .route(.guarded(arbiter.guardsOutput, isSilent: look(view).isOutputHeld && arePausedSilent))
         ]
         var checked: [Work] = []
         if hasEffects, !players.known.isEmpty, !players.isCheckDue {
@@ -352,8 +412,9 @@ public struct Decider: Sendable {
                     ? "a program" : program.name.prefix(bytes: settings.limits.stringLength - suffix.utf8.count))
                 + suffix
             let new = NewSession(
-                name: name, client: newClientID(), sessionClass: adopted.role.sessionClass,
+                name: name, client: freeClientID, sessionClass: adopted.role.sessionClass,
                 configuration: adopted.role.configuration, notifiesOnExit: true, evidence: evidence)
+            lastClient = new.client.number
             push([.expire, .create(new, adopted)])
         case .change(let id, let adopted): push([.expire, .change(id, adopted)])
         case .activate(let id): push([.expire, .event(.activate(id))])
@@ -490,9 +551,6 @@ public struct Decider: Sendable {
     /// Every stream that differs, or may differ, from what the user left.
     public var kept: [AudioStream.ID: KeptStream] { enforcement.kept }
 
-    /// Commands that restore all streams at once, because the daemon exits.
-    public mutating func restore(_ streams: [AudioStream]) -> [StreamCommand] { enforcement.restore(streams) }
-
     // MARK: History
 
     /// Adds a request to the server to the history.
@@ -504,7 +562,12 @@ public struct Decider: Sendable {
             session = self.session(of: id)
             about = [.init("player", .text(players.known[id]?.origin.name.prefix(bytes: 120) ?? ""))]
         }
-        history.note(History.Request(name, at: now, for: session, about + fields))
+        note(History.Request(name, at: now, for: session, about + fields))
+    }
+
+    private mutating func note(_ request: History.Request) {
+        history.note(request)
+        log.note(request)
     }
 
     private mutating func note(_ change: Enforcement.Outcome.Change, at now: Instant) {
@@ -512,7 +575,7 @@ public struct Decider: Sendable {
         let program = facts?.program?.name ?? facts?.stream.applicationName ?? ""
         treated = treated.filter { id, _ in seen.streams.contains { $0.stream.id == id } }
         treated[change.stream] = (change.treatment, now)
-        history.note(
+        note(
             History.Request(
                 change.treatment.name, at: now, for: change.sessions.first,
                 [
@@ -552,9 +615,6 @@ public struct Decider: Sendable {
                 reason: sessions.isEmpty ? enforcement.unadopted(facts) : nil)
         }
     }
-
-    /// Lets a replay start here.
-    public mutating func keepStart() { history.keep(arbiter) }
 }
 
 extension Treatment {

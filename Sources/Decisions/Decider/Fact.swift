@@ -5,9 +5,14 @@ public import Routing
 public import SessionManager
 
 /// An event that decisions depend on. All facts are passed to ``Decider/submit(_:)``.
-public enum Fact: Sendable {
+public enum Fact: Sendable, Codable {
     /// A request of a client; the decision with that event is the answer.
     case request(Event)
+    /// A client requests a session, and what is known of its process; the decision is the answer. A call or an alert may
+    /// silence all others as soon as it becomes active: then ``Action/prepareHold`` is the next action.
+    case create(NewSession, Member)
+    /// That number belongs to a client now (``Decider/freeClientID``).
+    case client(ClientID)
     /// A fact for the rules of the sessions.
     case event(Event)
     /// An event of a recorded history, in which claims expire by events of their own.
@@ -15,7 +20,7 @@ public enum Fact: Sendable {
     /// A fact about the sound server's route.
     case server(Routing.Fact)
     /// The streams were looked at.
-    case streams(StreamsSeen)
+    indirect case streams(StreamsSeen)
     /// The application of a session's process was read (``Member/application``).
     case application(SessionID, String)
     /// The ancestors of a session's process were read (``Member/ancestry``).
@@ -30,9 +35,13 @@ public enum Fact: Sendable {
     case streamsForgotten
     /// An event of a player on the bus, with the unique name of its connection.
     case player(String, PlayerEvent)
+    /// An earlier daemon paused these players, and they still exist.
+    case pausesKept(Set<PauseBook<String>.Kept>)
+    /// The daemon exits: these streams are restored at once.
+    case leaving([AudioStream])
     /// The answer to a request was sent: the players are checked (``Action/checkPlayers``).
     case players
-    case settings(Settings)
+    indirect case settings(Settings)
     /// The machine is about to sleep.
     case machineSleeps
     /// The machine has woken up.
@@ -44,7 +53,7 @@ public enum Fact: Sendable {
 }
 
 /// The streams at the sound server, with the kernel's data of their programs.
-public struct StreamsSeen: Sendable {
+public struct StreamsSeen: Sendable, Codable {
     /// Whether a server is there.
     public var isConnected = false
     /// In the server's order.
@@ -66,7 +75,7 @@ public struct StreamsSeen: Sendable {
     /// Streams that an earlier daemon or connection had changed, and what it knew about them.
     public var found: [Found] = []
 
-    public struct Found: Sendable {
+    public struct Found: Sendable, Codable {
         public let stream: AudioStream
         public let kept: KeptStream
         /// It started with the values of its predecessor.

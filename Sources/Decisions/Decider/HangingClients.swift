@@ -4,7 +4,7 @@ import SessionManager
 /// Which clients are asked whether they still run, and which of them hang (rules §5, "A client that hangs").
 ///
 /// A client is asked only if it has kept others quiet for too long without playing, once in each such time.
-public struct HangingClients: Sendable {
+public struct HangingClients: Sendable, Codable {
     /// An active session of a client that keeps others quiet.
     struct Owner: Sendable, Hashable {
         let session: SessionID
@@ -22,7 +22,7 @@ public struct HangingClients: Sendable {
         case hangs(SessionID)
     }
 
-    private struct Ping: Sendable {
+    private struct Ping: Sendable, Codable {
         let time: Instant
         var isAnswered = false
     }

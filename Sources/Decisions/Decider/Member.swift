@@ -1,7 +1,7 @@
 public import Enforcement
 
 /// The data of a session for decisions about streams and players, in addition to the data of the rules.
-public struct Member: Sendable, Hashable {
+public struct Member: Sendable, Hashable, Codable {
     /// The process whose streams, with those of its descendants, belong to the session; 0: unknown, or it has ended, as
     /// another one may have its number then.
     public var process: UInt32

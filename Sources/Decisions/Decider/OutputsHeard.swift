@@ -6,11 +6,17 @@ import SessionManager
 /// A stream that is paused, held or muted, or that has ended, counts where it was. When an output is unplugged, the server
 /// moves its streams at once, and may report that before the loss itself. So for a short time a moved stream counts on both
 /// outputs. While a session is interrupted, nothing changes: its sound may be moved, and is not to be heard.
-struct OutputsHeard: Sendable {
-    private struct Place {
+struct OutputsHeard: Sendable, Codable {
+    private struct Place: Codable {
         var output: String
-        /// Where it was before, until that time.
-        var former: (output: String, until: Instant)?
+        /// Where it was before.
+        var former: Former?
+    }
+
+    private struct Former: Codable {
+        let output: String
+        /// Until when it also counts there.
+        let until: Instant
     }
 
     /// How long a moved stream also counts where it was, in seconds: longer than a loss may be unreported
@@ -58,7 +64,10 @@ struct OutputsHeard: Sendable {
         var place = places[stream.id]
         if stream.isSounding, let output = stream.outputUID, output != place?.output {
             place = Place(
-                output: output, former: place.map { ($0.output, now.advanced(bySeconds: OutputsHeard.moveTime)) })
+                output: output,
+                former: place.map {
+                    Former(output: $0.output, until: now.advanced(bySeconds: OutputsHeard.moveTime))
+                })
         }
         if let until = place?.former?.until {
             if until <= now { place?.former = nil } else { deadline = min(deadline ?? until, until) }

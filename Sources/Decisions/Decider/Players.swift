@@ -3,8 +3,8 @@ import PluginAPI
 import SessionManager
 
 /// The players on the bus, by the unique names of their connections: a restarted player is another one.
-struct Players: Sendable {
-    struct Player: Sendable {
+struct Players: Sendable, Codable {
+    struct Player: Sendable, Codable {
         let origin: PlayerOrigin
         /// Nil until it has answered; from then on it takes part.
         var facts: PlayerFacts?

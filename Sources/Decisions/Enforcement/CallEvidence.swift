@@ -9,7 +9,7 @@ import PluginAPI
 /// resumes then would begin in the quality of a telephone.
 ///
 /// It is a value: it gets all streams at each check, and returns the time of the next check.
-struct CallEvidence {
+struct CallEvidence: Codable {
     /// Microseconds for which the program must record and play.
     static let beginning: UInt64 = 500_000
     /// Microseconds without any stream, after which the call has ended.
@@ -19,15 +19,19 @@ struct CallEvidence {
     /// Microseconds without a recording, in which WirePlumber restores the profile of a headset (after two seconds).
     static let headset: UInt64 = 3_500_000
 
-    private enum Phase {
+    private enum Phase: Codable {
         /// It records and plays, since then. `wasHandsFree`: as ``Call/wasHandsFree``.
+        ///
+        /// Can transition to: `on`, after ``CallEvidence/beginning``; none, when it does not do both any more.
         case beginning(since: UInt64, wasHandsFree: Bool)
         /// In a call. `silent`: since when it neither records nor plays; `deaf`: since when it does not record.
+        ///
+        /// Can transition to: none, when it was silent, or did not record, for long enough.
         case on(Call, silent: UInt64?, deaf: UInt64?)
     }
 
     /// A current call.
-    struct Call: Hashable {
+    struct Call: Hashable, Codable {
         /// The evidence, for display.
         let words: String
         /// The titles (`media.name`) under which the program both records and plays: a stream with another title is

@@ -6,7 +6,7 @@ import SessionManager
 ///
 /// It is a value without a clock or a server: it gets all facts each time, and returns the missing changes. First call
 /// ``steps(_:at:)`` until there are none, then ``commands(_:at:)``.
-public struct Enforcement: Sendable {
+public struct Enforcement: Sendable, Codable {
     /// All facts. Times are microseconds on the monotonic clock.
     public struct Facts: Sendable {
         public var sessions: [SessionFacts]
@@ -90,7 +90,7 @@ public struct Enforcement: Sendable {
     /// settings.
     private var former: Former? = .earlierDaemon
 
-    private enum Former {
+    private enum Former: Codable {
         case settings(Settings)
         /// By unknown settings of an earlier daemon.
         case earlierDaemon
@@ -116,7 +116,13 @@ public struct Enforcement: Sendable {
     /// Those of them that were not paused, recordings included.
     private var playing: Set<AudioStream.ID> = []
     /// Since when each stream plays, as observed, and since when it is paused after that.
-    private var began: [AudioStream.ID: (time: UInt64, paused: UInt64?)] = [:]
+    private var began: [AudioStream.ID: Beginning] = [:]
+
+    private struct Beginning: Codable {
+        let time: UInt64
+        var paused: UInt64?
+    }
+
     /// The streams that are judged by their sound and make none.
     private var silent: Set<AudioStream.ID> = []
     /// Since when an active adopted session is silent.
@@ -133,9 +139,11 @@ public struct Enforcement: Sendable {
     /// Streams on the hold sink at the last check, and when one was last seen to arrive there.
     private var held: Set<AudioStream.ID> = []
     private var lastHeld: UInt64 = 0
-    /// Until when the streams of a closed client session may still end; `.max`: the session exists.
+    /// Until when the streams of a closed client session may still end; ``exists``: the session exists.
     private var farewells: [AudioStream.ID: UInt64] = [:]
     private static let farewell: UInt64 = 200_000
+    /// Later than any time.
+    private static let exists: UInt64 = 1 << 62
 
     /// How long an app may be silent between two pieces, in microseconds; calls and alerts end at once.
     public static let pause: UInt64 = 1_000_000
@@ -311,7 +319,7 @@ public struct Enforcement: Sendable {
             } else if let paused = began[stream.id]?.paused, now < paused + UsersHand.move {
                 began[stream.id]?.paused = nil
             } else if began[stream.id]?.paused != nil || began[stream.id] == nil {
-                began[stream.id] = (now, nil)
+                began[stream.id] = Beginning(time: now)
             }
         }
     }
@@ -366,11 +374,11 @@ public struct Enforcement: Sendable {
     private mutating func isNobodys(_ facts: StreamFacts, _ clients: [SessionFacts], at now: UInt64) -> Bool {
         let id = facts.stream.id
         guard StreamOwnership.owners(of: facts, among: clients).isEmpty else {
-            farewells[id] = .max
+            farewells[id] = Enforcement.exists
             return false
         }
         guard var due = farewells[id] else { return true }
-        if due == .max { due = now + Enforcement.farewell }
+        if due == Enforcement.exists { due = now + Enforcement.farewell }
         farewells[id] = due > now ? due : nil
         if due > now { stepDeadline = min(stepDeadline ?? due, due) }
         return due <= now
@@ -590,7 +598,7 @@ public struct Enforcement: Sendable {
         if kept.ignoresInterruption { ignoring.insert(stream.id) }
         // It played before it was silenced: the user has not started it now.
         if !isNew, let time = kept.began, stream.isHeld || stream.isMuted && !kept.base.isMuted {
-            began[stream.id] = (time, nil)
+            began[stream.id] = Beginning(time: time)
             playing.insert(stream.id)
         }
     }
@@ -635,7 +643,7 @@ public struct Enforcement: Sendable {
 }
 
 /// What the next daemon must know about a stream that differs, or may differ, from what the user left.
-public struct KeptStream: Sendable, Hashable {
+public struct KeptStream: Sendable, Hashable, Codable {
     /// The values to restore.
     public var base: StreamBase
     /// Whether it belongs to a client that played on after it was interrupted: it stays silent until the user or the

@@ -1,6 +1,6 @@
 /// A volume that the user or another program has set while the stream is ducked. Alone for a while, it may be a step;
 /// several in a row are a slider.
-struct ForeignWrite: Sendable, Hashable {
+struct ForeignWrite: Sendable, Hashable, Codable {
     let volume: [UInt32]
     /// The level at that time, and before it those from which the step may have been computed.
     let shown: [[UInt32]]

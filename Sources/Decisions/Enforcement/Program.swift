@@ -1,9 +1,9 @@
 public import PluginAPI
 
 /// A program from the user's view: all processes of one application.
-public struct Program: Sendable, Hashable {
+public struct Program: Sendable, Hashable, Codable {
     /// How the processes of one application are recognised.
-    public enum Key: Sendable, Hashable {
+    public enum Key: Sendable, Hashable, Codable {
         /// The first of the processes that run the same executable and were not started with different files, each the
         /// child of the one before.
         case process(UInt32)
@@ -54,7 +54,7 @@ public struct Program: Sendable, Hashable {
 }
 
 /// A stream with the kernel's facts about its program.
-public struct StreamFacts: Sendable, Hashable {
+public struct StreamFacts: Sendable, Hashable, Codable {
     public let stream: AudioStream
     /// The process and its ancestors, as far as they are the same application; empty if unknown.
     public let ancestry: [UInt32]

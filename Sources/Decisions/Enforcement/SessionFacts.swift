@@ -88,7 +88,7 @@ public struct SessionFacts: Sendable, Hashable {
 }
 
 /// The program of an adopted session, and its role: one session for each such pair.
-public struct AdoptedProgram: Sendable, Hashable {
+public struct AdoptedProgram: Sendable, Hashable, Codable {
     public let program: Program.Key
     public let role: Settings.Role
     /// Whether it is a guessed call.

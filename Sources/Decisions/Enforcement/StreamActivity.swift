@@ -6,7 +6,7 @@ import SessionManager
 /// PipeWire shows the state of a stream, not the request of its program, so a stream that is moved is shown as paused for a
 /// moment (``AudioStream/isPauseInferred``). Such a pause does not count. It is a value: it gets all streams at each look, and
 /// keeps what it needs for the next one when ``note(_:)`` is called.
-struct StreamActivity {
+struct StreamActivity: Codable {
     /// The streams at one look.
     struct Look {
         /// The streams, paused exactly if their programs have paused them.
@@ -21,7 +21,7 @@ struct StreamActivity {
     }
 
     /// A stream at the last look.
-    fileprivate struct Known {
+    fileprivate struct Known: Codable {
         let program: Program.Key?
         var deviceName: String
         var isHeld: Bool

@@ -1,7 +1,7 @@
 public import PluginAPI
 
 /// A command for a stream at the sound server. Answered by ``Enforcement/answered(_:succeeded:at:)``.
-public enum StreamCommand: Sendable, Hashable {
+public enum StreamCommand: Sendable, Hashable, Codable {
     case setVolume(AudioStream.ID, [UInt32])
     case setMuted(AudioStream.ID, Bool)
     case hold(AudioStream.ID)

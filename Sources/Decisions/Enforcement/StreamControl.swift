@@ -2,11 +2,11 @@ import PluginAPI
 
 /// Brings a stream step by step from its current state to the required one. It exists while the stream differs, or has
 /// just differed, from the user's settings. Its volume, mute switch and device are separate values.
-struct StreamControl {
+struct StreamControl: Codable {
     /// The ramp times, in microseconds.
     struct Pace {
         /// The time for one decibel.
-        struct Interval: Sendable, Hashable {
+        struct Interval: Sendable, Hashable, Codable {
             /// From one step to the next.
             let step: UInt64
             /// From the server's answer to the next step, at least. The step was made some time before the answer.

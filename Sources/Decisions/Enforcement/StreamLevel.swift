@@ -1,19 +1,25 @@
 import PluginAPI
 
 /// How many decibels a stream is ducked below the user's volume, and the ramp to another level.
-struct StreamLevel: Sendable, Hashable {
-    enum Course: Sendable, Hashable {
+struct StreamLevel: Sendable, Hashable, Codable {
+    enum Course: Sendable, Hashable, Codable {
         /// The level stays.
+        ///
+        /// Can transition to: `ramp`, `fade`.
         case steady
         /// Ducking or restoring, one decibel per step.
+        ///
+        /// Can transition to: `steady`, at the wanted level or when the user has set a volume; `fade`.
         case ramp(Ramp)
         /// A quick fade before a cut; the next step is due at this time.
+        ///
+        /// Can transition to: `steady`, after the cut; `ramp`.
         case fade(next: UInt64)
     }
 
-    struct Ramp: Sendable, Hashable {
+    struct Ramp: Sendable, Hashable, Codable {
         /// The event that the next step waits for.
-        enum Wait: Sendable, Hashable {
+        enum Wait: Sendable, Hashable, Codable {
             case nothing
             /// `sent`: when the last step was sent.
             case time(UInt64, sent: UInt64)
@@ -47,7 +53,7 @@ struct StreamLevel: Sendable, Hashable {
     /// The last levels before the current one, and until when they were shown.
     private var replaced: [Replaced] = []
 
-    private struct Replaced: Sendable, Hashable {
+    private struct Replaced: Sendable, Hashable, Codable {
         let decibels: Int
         let time: UInt64
     }

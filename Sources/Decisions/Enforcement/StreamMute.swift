@@ -1,13 +1,23 @@
 import PluginAPI
 
 /// The daemon's part in the mute switch of a stream.
-enum StreamMute: Sendable, Hashable {
+enum StreamMute: Sendable, Hashable, Codable {
     /// The switch is as the user left it.
+    ///
+    /// Can transition to: `turningOn`.
     case off
     /// Set by the daemon; the server has not shown it yet.
+    ///
+    /// Can transition to: `on`, when it is shown or refused; `turningOff`; `off`, when the server has placed the stream again
+    /// without it.
     case turningOn
+    /// Shown.
+    ///
+    /// Can transition to: `turningOff`; `off`, when somebody else has reset it.
     case on
     /// Reset by the daemon; the server has not shown it yet.
+    ///
+    /// Can transition to: `off`, when that is shown or refused; `turningOn`.
     case turningOff
 
     /// Whether the daemon has set it.

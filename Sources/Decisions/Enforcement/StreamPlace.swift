@@ -12,28 +12,39 @@ import PluginAPI
 /// ```
 /// If a held stream is shown on another device, the user has moved it, so it is free. If a free stream is shown on the
 /// hold sink, it is held. A stream that is late is muted until it is shown held.
-struct StreamPlace: Sendable, Hashable {
-    enum State: Sendable, Hashable {
-        /// Not held.
+struct StreamPlace: Sendable, Hashable, Codable {
+    enum State: Sendable, Hashable, Codable {
+        /// Not held: where the user or the server has placed it.
+        ///
+        /// Can transition to: `moving`; `leaving`, from a wrong device; `held`, if it is found there.
         case free(Astray?)
         /// A move to the hold sink is requested, and not shown.
+        ///
+        /// Can transition to: `held`; `late`; `free`, if the server refuses or the user moves it; `leaving`.
         case moving(promise: UInt64?)
         /// The same, and it takes longer than usual: PipeWire's session manager moves many streams one after another.
+        ///
+        /// Can transition to: as `moving`.
         case late
+        /// On the hold sink.
+        ///
+        /// Can transition to: `leaving`; `free`, if the user moves it or the server refuses; `moving`, if it must be moved again.
         case held(promise: UInt64?)
         /// A move back is requested, and not shown.
+        ///
+        /// Can transition to: `free`; `moving`; `held`, if the server refuses.
         case leaving(Astray?)
     }
 
     /// It has started on a wrong device and is still there.
-    struct Astray: Sendable, Hashable {
+    struct Astray: Sendable, Hashable, Codable {
         let device: String
         /// How often it was moved from there.
         var moves = 0
     }
 
     /// Whether it can be held.
-    enum Holding: Sendable, Hashable {
+    enum Holding: Sendable, Hashable, Codable {
         /// `escapes`: how often the user has moved it away since it was last free.
         case possible(escapes: Int)
         /// The server refused, or the user moved it away again. It is muted instead.

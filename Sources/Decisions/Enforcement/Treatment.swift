@@ -1,5 +1,5 @@
 /// The required state of a stream. Greater is stricter.
-public enum Treatment: Sendable, Hashable {
+public enum Treatment: Sendable, Hashable, Codable {
     /// As the user set it, ducked by that many decibels, 0 or more.
     case free(lowered: Int)
     /// Muted, but running.

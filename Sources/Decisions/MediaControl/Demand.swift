@@ -1,7 +1,7 @@
 public import PluginAPI
 
 /// The current demand of the rules on a player, derived from the sessions of its sound.
-public enum Demand: Sendable, Hashable {
+public enum Demand: Sendable, Hashable, Codable {
     /// Nothing.
     case free
     /// Its session is interrupted. `since`: when that began, in microseconds: another interruption may follow at once.

@@ -12,7 +12,7 @@ import SessionManager
 /// not, it is paused again, at most once in each interruption.
 ///
 /// `Player` identifies the connection of a player; a restarted player is another one.
-public struct PauseBook<Player: Hashable & Sendable>: Sendable {
+public struct PauseBook<Player: Hashable & Sendable & Codable>: Sendable, Codable {
     /// A command for a player, in order.
     public enum Command: Sendable, Hashable {
         /// Read the player's properties, and report the result with ``answered(_:_:at:)``.
@@ -26,7 +26,7 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
     }
 
     /// A player that the daemon has paused or is about to pause, and may resume. It is stored for the next daemon.
-    public struct Kept: Sendable, Hashable {
+    public struct Kept: Sendable, Hashable, Codable {
         public let player: Player
         /// The track at that time: it is resumed only on this track.
         public let track: Track
@@ -44,7 +44,7 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
     }
 
     /// A command that silences a player.
-    private struct Pause: Sendable {
+    private struct Pause: Sendable, Codable {
         let track: Track
         /// When it was sent.
         let since: UInt64
@@ -52,27 +52,44 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
         var answered: UInt64?
     }
 
-    private enum Step: Sendable {
+    private enum Step: Sendable, Codable {
         /// The daemon has not changed this player.
+        ///
+        /// Can transition to: `lookingToPause`; also `left`, if it was started while no daemon was there.
         case idle
         /// Asked for its state, to be paused if it plays.
+        ///
+        /// Can transition to: `pausing`; `idle`, if it may play again; `left`, if it does not play or does not answer.
         case lookingToPause
         /// Asked to pause, and not yet seen paused. `answered`: when it confirmed.
+        ///
+        /// Can transition to: `paused`; `left`, if it stops, refuses or is used; `lookingToPause`, if it plays again; `idle`, if it
+        /// has not obeyed when the next interruption begins.
         case pausing(since: UInt64, answered: UInt64?)
         /// Asked to pause by an earlier daemon, or about to be, with unknown result.
+        ///
+        /// Can transition to: `paused`; `idle`, if it plays; `left`.
         case perhapsPaused(Pause)
         /// Paused by the daemon.
+        ///
+        /// Can transition to: `lookingToPlay`; `idle`, if it is not to be resumed; `left`, if it is used; `lookingToPause`.
         case paused(Pause)
         /// Asked for its state, to be resumed if it is unchanged.
+        ///
+        /// Can transition to: `resuming`; `paused`, if it must stay silent; `left`; `lookingToPause`.
         case lookingToPlay(Pause)
         /// Asked to play, and not yet seen playing. `answered` as above.
+        ///
+        /// Can transition to: `idle`, when it plays; `paused`, if it is interrupted again first; `left`; `lookingToPause`.
         case resuming(Pause, answered: UInt64?)
         /// The user, or the player itself, changed it last.
+        ///
+        /// Can transition to: `idle`, when its session may play or another interruption begins; `lookingToPause`.
         case left
     }
 
     /// The second pause of an interruption.
-    private struct Renewal: Sendable {
+    private struct Renewal: Sendable, Codable {
         /// Since when the player says that it plays although it should be silent; nil: it does not any more.
         var playing: UInt64?
         /// Whether it is resumed afterwards. A player that plays again before it has confirmed the first pause toggles:
@@ -80,7 +97,7 @@ public struct PauseBook<Player: Hashable & Sendable>: Sendable {
         let mayResume: Bool
     }
 
-    private struct Entry: Sendable {
+    private struct Entry: Sendable, Codable {
         var facts: PlayerFacts?
         var demand = Demand.free
         var step = Step.idle

@@ -1,5 +1,5 @@
 /// The origin of a player, as far as the bus and the kernel know it.
-public struct PlayerOrigin: Sendable, Hashable {
+public struct PlayerOrigin: Sendable, Hashable, Codable {
     /// Its name below `org.mpris.MediaPlayer2`, such as `vlc`.
     public var name: String
     /// Its process; 0: unknown.
@@ -39,7 +39,7 @@ public struct PlayerOrigin: Sendable, Hashable {
 }
 
 /// An event of a player on the bus.
-public enum PlayerEvent: Sendable, Hashable {
+public enum PlayerEvent: Sendable, Hashable, Codable {
     /// It is on the bus. Its state is reported later.
     case appeared(PlayerOrigin)
     /// It answered for the first time, or changed. `order`: when it last started or stopped playing, or appeared;

@@ -1,5 +1,5 @@
 /// The state that a player last reported (`org.mpris.MediaPlayer2.Player`).
-public struct PlayerFacts: Sendable, Hashable {
+public struct PlayerFacts: Sendable, Hashable, Codable {
     public var status: PlaybackStatus
     public var track: Track
     /// MPRIS's CanPlay.

@@ -1,6 +1,6 @@
 /// When a player was heard: since when, and since when not any more. Between two tracks it counts as heard. It is a value;
 /// times are in microseconds.
-public struct PlayerSound: Sendable, Hashable {
+public struct PlayerSound: Sendable, Hashable, Codable {
     /// When its sound began; nil: it was never heard.
     private var began: UInt64?
     /// When it ended; nil: it is heard, or never was.

@@ -1,7 +1,7 @@
 import PluginAPI
 
 /// The track of a player, as far as its metadata identify it; empty fields are unknown.
-public struct Track: Sendable, Hashable {
+public struct Track: Sendable, Hashable, Codable {
     /// `mpris:trackid`.
     public var id: String
     /// `xesam:url`.

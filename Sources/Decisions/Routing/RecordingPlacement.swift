@@ -2,15 +2,15 @@ public import PluginAPI
 
 /// Decides the input device of each recording: the one that its session prefers, also for recordings that start
 /// later; without a preference, that of the route.
-public struct RecordingPlacement: Sendable {
-    public struct Move: Sendable, Hashable {
+public struct RecordingPlacement: Sendable, Codable {
+    public struct Move: Sendable, Hashable, Codable {
         public let stream: AudioStream.ID
         /// The port's uid.
         public let input: String
     }
 
     /// What was requested for a recording, and where it was then.
-    private struct Request: Sendable, Hashable {
+    private struct Request: Sendable, Hashable, Codable {
         let input: String
         let place: String?
         /// Whether the input was there.

@@ -16,9 +16,9 @@ public import SessionManager
 ///   after a second.
 /// - The output of the now-playing session is guarded (rules §7): if it is unplugged, its sound is held until the
 ///   paused sessions are silent, at most two seconds.
-public struct Routing: Sendable {
+public struct Routing: Sendable, Codable {
     /// The server's state, as far as it concerns the route.
-    public struct View: Sendable, Hashable {
+    public struct View: Sendable, Hashable, Codable {
         public var isConnected = false
         public var audio = Audio.none
         /// As ``AudioSnapshot/isEnumerating``.
@@ -40,7 +40,7 @@ public struct Routing: Sendable {
         public init() {}
     }
 
-    public enum Fact: Sendable, Hashable {
+    public enum Fact: Sendable, Hashable, Codable {
         case servicesLost
         case servicesReset
         case routeChanged(RouteChangeReason, previous: Route)
@@ -62,7 +62,7 @@ public struct Routing: Sendable {
     }
 
     /// A request to the server. It answers later, and may refuse.
-    public enum Request: Sendable, Hashable {
+    public enum Request: Sendable, Hashable, Codable {
         /// `isTemporary`: as for ``AudioBackend/selectOutput(_:reason:isTemporary:completion:)``.
         case output(String, isTemporary: Bool)
         case input(String, isTemporary: Bool)
@@ -94,7 +94,13 @@ public struct Routing: Sendable {
     private var unneededInput: String?
     private var wish = OutputWish()
     /// The requested ports that are not the route yet.
-    private var asked: (output: String?, input: String?) = (nil, nil)
+    private var asked = Asked()
+
+    private struct Asked: Codable {
+        var output: String?
+        var input: String?
+    }
+
     private var settling: Settling?
     private var held: Held?
     private var isGuarding = false
@@ -103,14 +109,14 @@ public struct Routing: Sendable {
 
     /// The server was asked for another output or input than it chose after a loss. The change is reported when that port
     /// is the route, or at `due`.
-    private struct Settling {
+    private struct Settling: Codable {
         /// The route before the loss.
         let left: Route
         let due: Instant
     }
 
     /// Sound of an unplugged output is held.
-    private struct Held {
+    private struct Held: Codable {
         /// When it is released in any case.
         let limit: Instant
         /// Since when no paused session plays; nil: one does.
@@ -149,19 +155,8 @@ public struct Routing: Sendable {
         case .routeChanged(let reason, let previous):
             // A new device is reported separately.
             if reason == .newDeviceAvailable, settling != nil { return settle(view) + [.then(fact)] }
-            if reason == .oldDeviceUnavailable || settling != nil {
-                let (isOnItsWay, effects) = goOn(from: previous, view, at: now, foresee)
-                if isOnItsWay { return effects }
-                if settling != nil { return effects + settle(view) }
-                return effects + [.submit(.routeChanged(reason, view.audio)), .then(.inputMuteChanged)]
-            }
-            return [.submit(.routeChanged(reason, view.audio)), .then(.inputMuteChanged)]
-        case .portsChanged:
-            guard let left = settling?.left else {
-                return [.submit(.portsChanged(view.audio)), .then(.inputMuteChanged)]
-            }
-            let (isOnItsWay, effects) = goOn(from: left, view, at: now, foresee)
-            return isOnItsWay ? effects : effects + settle(view)
+            return changed(.routeChanged(reason, view.audio), from: previous, view, at: now, foresee)
+        case .portsChanged: return changed(.portsChanged(view.audio), from: nil, view, at: now, foresee)
         case .inputMuteChanged: return microphone(view)
         case .wanted(let choice, let reason):
             let choice = settling == nil ? choice : foresee(view.audio) ?? choice
@@ -186,7 +181,7 @@ public struct Routing: Sendable {
         }
         guard view.isConnected else {
             wanted = nil
-            asked = (nil, nil)
+            asked = Asked()
             return effects
         }
         seeWhatBecame(view, reason)
@@ -303,15 +298,24 @@ public struct Routing: Sendable {
 
     // MARK: Removed ports
 
-    /// Requests the ports that the sessions will want after the reported change. False if they are already in use.
-    private mutating func goOn(
-        from previous: Route, _ view: View, at now: Instant, _ foresee: (Audio) -> RouteChoice?
-    ) -> (Bool, [Effect]) {
-        guard let choice = foresee(view.audio) else { return (false, []) }
-        let effects = follow(choice, view, .oldDeviceUnavailable)
-        guard isMoving(view) else { return (false, effects) }
-        settling = settling ?? Settling(left: previous, due: now.advanced(bySeconds: Routing.settleTime))
-        return (true, effects)
+    /// Judges whether a change is final, and reports it then. After a loss, the ports are requested that the sessions will want:
+    /// the change is not final as long as the server has not switched to them. `previous`: the route before it; nil: it is the
+    /// same.
+    private mutating func changed(
+        _ event: Event, from previous: Route?, _ view: View, at now: Instant, _ foresee: (Audio) -> RouteChoice?
+    ) -> [Effect] {
+        let report: [Effect] = [.submit(event), .then(.inputMuteChanged)]
+        let isLoss = previous != nil && event.routeReason == .oldDeviceUnavailable
+        guard isLoss || settling != nil, let left = settling?.left ?? previous else { return report }
+        var effects: [Effect] = []
+        if let choice = foresee(view.audio) {
+            effects = follow(choice, view, .oldDeviceUnavailable)
+            if isMoving(view) {
+                settling = settling ?? Settling(left: left, due: now.advanced(bySeconds: Routing.settleTime))
+                return effects
+            }
+        }
+        return effects + (settling == nil ? report : settle(view))
     }
 
     /// Whether the server has not yet switched to the requested route.

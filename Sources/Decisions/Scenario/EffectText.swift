@@ -46,7 +46,7 @@ extension Transcript {
         case .closed(let id): "\(name(id)) closed \(rule.rawValue)"
         case .interruptionBegan(let id, let interruption):
             "\(name(id)) began \(interruption.reason.rawValue) by \(interruption.by.map(name) ?? "nobody") "
-                + "\(written(interruption.byName)) \(rule.rawValue)"
+                + "\(written(hideName(interruption.byName))) \(rule.rawValue)"
         case .interruptionEnded(let id, let shouldResume, let microseconds, let reason, _):
             "\(name(id)) ended \(shouldResume ? "resume" : "stay") after \(writtenTime(microseconds)) "
                 + "\(reason.rawValue) \(rule.rawValue)"

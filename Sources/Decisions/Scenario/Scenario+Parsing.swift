@@ -57,6 +57,8 @@ struct Parser {
     /// The number of each client, in the order of appearance.
     private(set) var clientNumbers: [String: UInt64] = [:]
     private var hasSteps = false
+    private var isExact = false
+    private var reader = FactReader()
     private(set) var lastFrom = 1
 
     mutating func read(_ line: String, _ number: Int, into scenario: inout Scenario) throws(LineError) {
@@ -68,6 +70,7 @@ struct Parser {
             scenario.lines.append(Scenario.Line(number: number, text: text, content: .exactly))
             return
         }
+        if !hasSteps { scenario.head.append(line) }
         let tokens = try Token.all(of: line)
         guard let first = tokens.first else { return }
         var words = Words(Array(tokens.dropFirst()), end: line.unicodeScalars.count + 1)
@@ -75,6 +78,7 @@ struct Parser {
             throw LineError(first, "a line starts with a step; use one of \(Self.keywords)")
         }
         if let content = try content(first, number, &words, &scenario) {
+            if scenario.head.last == line, scenario.lines.isEmpty { scenario.head.removeLast() }
             if scenario.isExact, let what = content.undecided {
                 scenario.undecided.append(Scenario.Undecided(line: number, what: what))
             }
@@ -100,6 +104,17 @@ struct Parser {
         case "exact":
             try beforeSteps(first, "put it at the top")
             scenario.isExact = true
+            isExact = true
+            scenario.hasFacts = words.take("facts")
+        case "state" where scenario.hasFacts:
+            try beforeSteps(first, "put it at the top")
+            try reader.state(words.rest())
+        case "state-server" where scenario.hasFacts:
+            try beforeSteps(first, "put it at the top")
+            try reader.server(words.rest())
+        case "words" where scenario.hasFacts:
+            reader.add(words.rest())
+            return hasSteps ? .part : nil
         case "from":
             try beforeSteps(first, "put it at the top")
             lastFrom = number
@@ -109,11 +124,37 @@ struct Parser {
             guard hasSteps else { throw LineError(first, "there is no step yet; put a step before it") }
             return .expect(try expectation(&words))
         default:
+            if scenario.hasFacts {
+                if !hasSteps { try reader.begin(&scenario) }
+                hasSteps = true
+                return try factContent(first, number, &words, &scenario)
+            }
             let step = try step(first, number, &words, &scenario)
             hasSteps = true
             return .step(step)
         }
         return nil
+    }
+
+    private mutating func factContent(
+        _ first: Token, _ number: Int, _ words: inout Words, _ scenario: inout Scenario
+    ) throws(LineError) -> Scenario.Content {
+        switch first.word {
+        case "member": try reader.member(words.rest())
+        case "view": try reader.view(words.word("the number of a look"), words.rest())
+        case "fact":
+            let kind = try words.next("the kind of fact")
+            return .step(.recorded(try reader.fact(kind, words.rest())))
+        case "at": return .step(.at(try time(&words)))
+        default:
+            guard let event = try step(first, number, &words, &scenario).event else {
+                throw LineError(
+                    first, "'\(first.word)' cannot be in a history with facts; write at, fact, or a request of a client"
+                )
+            }
+            return .step(.recorded(try reader.request(event, first)))
+        }
+        return .part
     }
 
     private func beforeSteps(_ token: Token, _ advice: String) throws(LineError) {
@@ -270,7 +311,7 @@ struct Parser {
 
     func label(_ token: Token, isExact: Bool = false) throws(LineError) -> String {
         if sessions[token.word] != nil { return token.word }
-        if isExact, token.word.numbered != nil { return token.word }
+        if isExact || self.isExact, token.word.numbered != nil { return token.word }
         // The session of a program has the program's name; that of its call has `-call` behind it.
         if programs.contains(where: { token.word == $0 || token.word.hasPrefix($0 + "-") }) { return token.word }
         let known = sessions.sorted { $0.value < $1.value }.prefix(20).map(\.key).joined(separator: ", ")
@@ -446,5 +487,42 @@ struct Parser {
             labels.append(try label(part, isExact: isExact))
         }
         return labels
+    }
+}
+
+extension Step {
+    /// The request of a client; nil: it is none, or it does not say everything about it.
+    fileprivate var event: Event? {
+        switch self {
+        case .session(_, _, let new, isAdopted: false): .create(new)
+        case .about(let label, let request): label.numbered.flatMap { request.event(SessionID($0), Preferences()) }
+        case .fact(let event):
+            switch event {
+            case .setSilentMode, .setScreenLocked: event
+            default: nil
+            }
+        default: nil
+        }
+    }
+}
+
+extension Step.Request {
+    /// `preferences`: those of the session.
+    func event(_ id: SessionID, _ preferences: @autoclosure () -> Preferences) -> Event {
+        switch self {
+        case .activate: return .activate(id)
+        case .deactivate(let notifyOthers): return .deactivate(id, notifyOthers: notifyOthers)
+        case .setCategory(let configuration): return .setCategory(id, configuration)
+        case .override(let override): return .overrideOutput(id, override)
+        case .preferInput(let uid): return .setPreferredInput(id, uid: uid)
+        case .prefer(let wishes):
+            var preferences = preferences()
+            for wish in wishes { preferences.apply(wish) }
+            return .setPreferences(id, preferences)
+        case .close: return .close(id)
+        case .foreground(let isForeground): return .setForeground(id, isForeground)
+        case .ignored: return .interruptionIgnored(id)
+        case .unanswered: return .clientHangs(id)
+        }
     }
 }

@@ -1,4 +1,6 @@
+import Decider
 import PluginAPI
+import Routing
 import SessionManager
 
 /// A scenario file: sessions, steps and expected results. See docs/scenarios.md.
@@ -17,6 +19,8 @@ public struct Scenario: Sendable {
         case expect(Expectation)
         /// A line of a decision that must match exactly.
         case exactly
+        /// A part of the fact in a later line.
+        case part
 
         /// What an exact run takes from the file although it followed from the streams of a program; nil: nothing.
         var undecided: String? {
@@ -26,7 +30,7 @@ public struct Scenario: Sendable {
                 if !new.evidence.isEmpty { return "the guessed call of \(quoted(new.name))" }
                 return isAdopted ? "the adoption of \(quoted(new.name))" : nil
             case .step(.about(let label, .ignored)): return "that \(label) ignored its interruption"
-            case .step, .expect, .exactly: return nil
+            case .step, .expect, .exactly, .part: return nil
             }
         }
     }
@@ -35,6 +39,18 @@ public struct Scenario: Sendable {
     public let file: String
     /// Whether the results of each step must be exactly those in the file, and claims expire only at `expire`.
     public internal(set) var isExact = false
+    /// Whether it has the facts from which everything is decided again, and not only the events of the sessions.
+    public internal(set) var hasFacts = false
+    /// The lines before the first step of a scenario with facts.
+    var head: [String] = []
+    /// The state before the first fact.
+    var start: Start?
+
+    struct Start: Sendable {
+        let state: Decider.State
+        let view: Routing.View
+    }
+
     /// In the order of the file.
     public internal(set) var lines: [Line] = []
     /// The names of the sessions, those at the start first, in the order of creation.
@@ -101,6 +117,8 @@ enum Step: Sendable {
     /// The user uses it.
     case use(String, PlayerCondition)
     case expire
+    /// A fact of an exported history.
+    case recorded(RecordedFact)
     /// Microseconds from the step before.
     case wait(UInt64)
     /// Microseconds on the monotonic clock.

@@ -8,6 +8,8 @@ public struct Transcript: Sendable {
     private var ports: [Port] = []
     /// Whether ports are written by uid, because there is no list of them.
     private var usesUIDs = false
+    /// Nil: private texts are written.
+    var hidden: Pseudonyms?
 
     /// Without a list of ports.
     public init() {}
@@ -47,7 +49,7 @@ public struct Transcript: Sendable {
             lines.append("# Earlier events are not in this file; 'from' describes the state at its beginning.")
         }
         lines.append("exact")
-        for port in transcript.ports { lines.append(transcript.declaration(of: port)) }
+        lines += transcript.declarations
         return (lines + start + body).joined(separator: "\n") + "\n"
     }
 
@@ -59,7 +61,9 @@ public struct Transcript: Sendable {
             "= #\(decision.sequence)",
         ]
         if let refusal = decision.refusal {
-            lines.append("= refused \(refusal.code.rawValue) \(decision.rule.rawValue) \(written(refusal.message))")
+            lines.append(
+                "= refused \(refusal.code.rawValue) \(decision.rule.rawValue) \(written(hidden?.hideNames(in: refusal.message) ?? refusal.message))"
+            )
         }
         for effect in decision.effects {
             lines.append("= " + text(of: effect, rule: decision.rule(of: effect)))
@@ -101,8 +105,10 @@ public struct Transcript: Sendable {
     func name(_ id: SessionID) -> String { "s\(id.number)" }
     func names(_ ids: some Sequence<SessionID>) -> String { ids.map(name).joined(separator: ",") }
 
-    private func describe(_ new: NewSession) -> String {
-        var text = "\(written(new.name)) \(describe(new.configuration))"
+    mutating func hideName(_ name: String) -> String { hidden?.hideName(name) ?? name }
+
+    private mutating func describe(_ new: NewSession) -> String {
+        var text = "\(written(hideName(new.name))) \(describe(new.configuration))"
         if new.sessionClass != .app { text += " class=\(new.sessionClass.rawValue)" }
         text += " client=c\(new.client.number)"
         if new.notifiesOnExit { text += " notify-on-exit" }
@@ -170,14 +176,17 @@ public struct Transcript: Sendable {
         return label
     }
 
-    private mutating func declaration(of port: Port) -> String {
-        "port \(label(port)) \(port.type.rawValue) \(written(port.name)) uid=\(written(port.uid)) "
+    /// The ports that were written by their labels so far.
+    var declarations: [String] { ports.map(declaration) }
+
+    private func declaration(of port: Port) -> String {
+        "port \(labels[port] ?? "") \(port.type.rawValue) \(written(port.name)) uid=\(written(port.uid)) "
             + "channels=\(port.channels) rate=\(port.sampleRate)\(port.isAvailable ? "" : " unavailable")"
     }
 
     // MARK: The start
 
-    private mutating func lines(of memory: Memory) -> [String] {
+    mutating func lines(of memory: Memory) -> [String] {
         var lines = ["settings \(describe(memory.settings))"]
         if memory.sequence > 0 || memory.lastID > 0 || memory.lastOrder > 0 {
             lines.append("from sequence=\(memory.sequence) last-session=\(memory.lastID) clock=\(memory.lastOrder)")
@@ -191,10 +200,10 @@ public struct Transcript: Sendable {
             lines.append("from services \(memory.services.rawValue)")
         }
         if let sounding = memory.sounding { lines.append("from sounding \(describe(sounding))") }
-        return lines + memory.members.map(line)
+        return lines + memory.members.map { line(of: $0) }
     }
 
-    private func line(of member: Memory.Member) -> String {
+    private mutating func line(of member: Memory.Member) -> String {
         var words = ["from session \(name(member.id))", describe(member.new), member.state.rawValue]
         words.append("since=\(writtenTime(member.since.microseconds))")
         words.append("activation=\(member.activation)")
@@ -212,7 +221,8 @@ public struct Transcript: Sendable {
             words.append(
                 "reason=\(interruption.reason.rawValue) rule=\(interruption.rule.rawValue) order=\(interruption.order)")
             words.append(
-                "began=\(writtenTime(interruption.since.microseconds)) by-name=\(written(interruption.byName))")
+                "began=\(writtenTime(interruption.since.microseconds)) by-name=\(written(hideName(interruption.byName)))"
+            )
             if let by = interruption.by { words.append("by=\(name(by))") }
             if interruption.microphoneMuted { words.append("microphone") }
             words += interruption.away.map { "away=\(written($0.uid)) named=\(written($0.name))" }

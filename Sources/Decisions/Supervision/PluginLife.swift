@@ -63,15 +63,29 @@ public struct PluginLife: Sendable {
 
     /// The program and its place on the bus.
     private enum Phase: Sendable, Hashable {
+        /// No process of it is known.
+        ///
+        /// Can transition to: `starting`; `running`, if another has started it.
         case ended
         /// Until it registers, at the latest at the deadline.
+        ///
+        /// Can transition to: `running`; `astray`, if it does not register; `ended`.
         case starting(Int32, deadline: UInt64)
+        /// It is registered.
+        ///
+        /// Can transition to: `stopping`, when idle; `astray`, if it leaves the bus; `ended`.
         case running(Running)
         /// It has left the bus, or did not register properly, and its process still runs.
+        ///
+        /// Can transition to: `running`; `stopping`, when it is opened again; `ended`.
         case astray(Int32, wasBusy: Bool)
         /// It was asked to end. It is killed at `due`; nil: it was killed already.
+        ///
+        /// Can transition to: `settling`.
         case stopping(Int32, due: UInt64?)
         /// It was asked to end, and its process has ended; others in its group may not have.
+        ///
+        /// Can transition to: `ended`.
         case settling(Int32)
     }
 

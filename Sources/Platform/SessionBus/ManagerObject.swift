@@ -124,7 +124,15 @@ public final class ManagerObject {
                     call.reply([.array(of: "a{sv}", object.service.history(before: end, count))])
                 },
                 .init("ExportHistory", "") { object, call in
-                    call.reply([.string(object.service.exportHistory())])
+                    call.reply([.string(object.service.exportHistory(isPrivate: false))])
+                },
+                .init("ExportPrivateHistory", "") { object, call in
+                    do throws(Failure) {
+                        try object.service.authorizeSwitch(caller: call.sender)
+                        call.reply([.string(object.service.exportHistory(isPrivate: true))])
+                    } catch {
+                        call.fail(error)
+                    }
                 },
                 .init("Explain", "o") { object, call in
                     do throws(SessionError) {

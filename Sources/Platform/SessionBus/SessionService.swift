@@ -18,7 +18,7 @@ public protocol SessionService: AnyObject {
     /// At most that many, each an a{sv}, newest last.
     func history(before sequence: UInt64, _ count: UInt32) -> [Value]
     /// A scenario that repeats the latest decisions.
-    func exportHistory() -> String
+    func exportHistory(isPrivate: Bool) -> String
     /// Each an a{sv}.
     func explain(_ id: SessionID) throws(SessionError) -> [Value]
     /// The streams at the sound server, each an a{sv}.
