@@ -257,8 +257,8 @@ final class StreamKeeper {
             ledger.keep([:], backend.snapshot) { _ in }
             ledger.correctMemory { [weak self] in self?.removeHold(completion) }
         }
-        daemon.submit(.leaving(backend.snapshot.streams))
-        reportQuiet()
+        // Its turn may come later, if the streams are looked at just now.
+        daemon.submit(.leaving(backend.snapshot.streams)) { [weak self] in self?.reportQuiet() }
     }
 
     private func reportQuiet() {
