@@ -59,6 +59,8 @@ final class StreamKeeper {
         server = .absent
         queue = []
         kept = []
+        // A look that waits for its turn has streams that are gone.
+        isLooking = false
         look()
     }
 
@@ -196,11 +198,8 @@ final class StreamKeeper {
             let due = kept
             kept = []
             for command in due {
-                if mayChange {
-                    send(command)
-                } else {
-                    daemon.submit(.answered(command, succeeded: false))
-                }
+                unanswered += 1
+                if mayChange { send(command) } else { answered(command, succeeded: false) }
             }
             if !queue.isEmpty { run([]) }
             if onQuiet != nil { reportQuiet() }
@@ -208,10 +207,8 @@ final class StreamKeeper {
     }
 
     private func send(_ command: StreamCommand) {
-        unanswered += 1
         let answered: AudioBackend.Completion = { [weak self] result in
             guard let self else { return }
-            unanswered -= 1
             var succeeded = true
             if case .failure(let error) = result {
                 succeeded = false
@@ -219,8 +216,8 @@ final class StreamKeeper {
                 if isLeaving { ledger.ended.insert(command.stream) }
                 daemon.log.debug("the sound server refused \(command): \(error.message)")
             }
-            daemon.submit(.answered(command, succeeded: succeeded))
-            if onQuiet != nil { reportQuiet() } else { lookSoon() }
+            self.answered(command, succeeded: succeeded)
+            if onQuiet == nil { lookSoon() }
         }
         switch command {
         case .setVolume(let id, let volume): backend.setVolume(volume, stream: id, completion: answered)
@@ -229,6 +226,15 @@ final class StreamKeeper {
         case .letGo(let id, let device): backend.letGo(id, to: device, completion: answered)
         }
         CrashPoint.pass("stream-changed")
+    }
+
+    /// A command counts as answered when everything that follows from the answer was decided.
+    private func answered(_ command: StreamCommand, succeeded: Bool) {
+        daemon.submit(.answered(command, succeeded: succeeded)) { [weak self] in
+            guard let self else { return }
+            unanswered -= 1
+            if onQuiet != nil { reportQuiet() }
+        }
     }
 
     // MARK: Exit
