@@ -121,8 +121,8 @@ struct StreamRun {
         settings.ducking.hold = 0
         settings.limits.history = history
         if clientsHang {
-            settings.ducking.longest = 6
-            settings.interruption.longest = 9
+            settings.ducking.longest = 1
+            settings.interruption.longest = 2
             settings.sleep.resume = Bool.random(using: &random)
         }
         decider = Decider(settings)
@@ -171,7 +171,8 @@ struct StreamRun {
 
     private mutating func act() -> String {
         let labels = server.streams.map(\.label)
-        if Bool.random(using: &random) { pass(Double.random(in: 0...8, using: &random)) }
+        // Long enough that a client may be asked, and not answer.
+        if Bool.random(using: &random) { pass(Double.random(in: 0...(clientsHang ? 20 : 8), using: &random)) }
         switch Int.random(in: 0..<12, using: &random) {
         case 0...2:
             nextStream += 1
@@ -300,7 +301,7 @@ struct StreamRun {
             case .checkPlayers: decider.submit(.players)
             case .player(let label, let request): send(request, to: label)
             case .ping(let client):
-                if !clientsHang || Bool.random(using: &random) { decider.submit(.pingAnswered(client)) }
+                if !clientsHang || Int.random(in: 0..<4, using: &random) == 0 { decider.submit(.pingAnswered(client)) }
             case .streams, .ask, .wish, .guardOutput, .releaseOutput, .move, .prepareHold, .measure, .keepPauses,
                 .showPlayer, .delaySleep, .warn, .notice:
                 break
