@@ -25,6 +25,17 @@ public struct SettingsFiles {
         }
     }
 
+    /// The settings for a program beside the daemon, which must run even if a file has an error: then `complain` gets the
+    /// text of the error, and the result is the defaults.
+    public func read(complain: (String) -> Void) -> Settings {
+        do throws(SettingsError) {
+            return try read()
+        } catch {
+            complain("\(error.message); the defaults apply until this is corrected and the program is started again")
+            return Settings()
+        }
+    }
+
     /// The errors of the files, at most one of each; ``read()`` throws the first.
     public var errors: [SettingsError] {
         var settings = Settings()

@@ -12,7 +12,7 @@ PluginProgram.main([
     (
         .cache,
         { host, _ in
-            let settings = (try? SettingsFiles(isSystem: host.bus.isSystem).read()) ?? Settings()
+            let settings = SettingsFiles(isSystem: host.bus.isSystem).read { host.complain($0) }
             return NetworkAwareCache(CachePlugin(host, settings.cache), on: host.loop)
         }
     ),

@@ -40,7 +40,7 @@ final class LibraryPlugin: Plugin {
         self.host = host
         loop = host.loop
         workers = LibraryWorkers(host)
-        let settings = Self.settings(host).library
+        let settings = SettingsFiles(isSystem: host.bus.isSystem).read { host.complain($0) }.library
         tagEncoding = settings.tagEncoding
         watcher = FolderWatcher(on: host.loop, interval: settings.interval)
         callers = FreeCallers(on: host.connection)
@@ -84,11 +84,6 @@ final class LibraryPlugin: Plugin {
     }
 
     func complain(_ text: String) { host.complain(text) }
-
-    /// The daemon reports errors in the settings. The library then uses the defaults.
-    private static func settings(_ host: PluginHost) -> Settings {
-        (try? SettingsFiles(isSystem: host.bus.isSystem).read()) ?? Settings()
-    }
 
     /// The plugin stays busy while it works, and while one of its items is played, so the daemon does not stop it as
     /// idle.
