@@ -53,7 +53,7 @@ import Testing
         let few = folders.targets(changed: paths(64) + [Array("/other".utf8)])
         #expect(few.count == 64 && few.allSatisfy { !$0.isDeep })
         #expect(folders.targets(changed: paths(65)) == folders.whole)
-        #expect(folders.whole == [Scan.Target(path: Array("/music".utf8), isDeep: true)])
+        #expect(folders.whole == [ScanTargets.Target(path: Array("/music".utf8), isDeep: true)])
     }
 
     @Test func mount_concernsTheFoldersAroundIt() throws {

@@ -14,7 +14,7 @@ struct LibraryFolders {
     var texts: [String] { paths.map { String(decoding: $0, as: UTF8.self) } }
 
     /// A scan of all folders.
-    var whole: [Scan.Target] { paths.map { Scan.Target(path: $0, isDeep: true) } }
+    var whole: [ScanTargets.Target] { paths.map { ScanTargets.Target(path: $0, isDeep: true) } }
 
     func isRoot(_ path: [UInt8]) -> Bool { all.contains { $0.path == path } }
 
@@ -30,9 +30,9 @@ struct LibraryFolders {
     }
 
     /// The scan after changes in these folders; empty: none of them is in the library.
-    func targets(changed paths: [[UInt8]]) -> [Scan.Target] {
+    func targets(changed paths: [[UInt8]]) -> [ScanTargets.Target] {
         let inside = paths.filter { folder(of: $0) != nil }
-        return inside.count > Self.changedLimit ? whole : inside.map { Scan.Target(path: $0, isDeep: false) }
+        return inside.count > Self.changedLimit ? whole : inside.map { ScanTargets.Target(path: $0, isDeep: false) }
     }
 
     /// The folders that a change of these mounts concerns.

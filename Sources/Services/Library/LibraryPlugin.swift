@@ -205,11 +205,11 @@ final class LibraryPlugin: Plugin {
                     .notFound, "\(quoted(String(decoding: path, as: UTF8.self))) is in no folder of the library; add it"
                 ))
         }
-        let targets = paths.isEmpty ? folders.whole : paths.map { Scan.Target(path: $0, isDeep: true) }
+        let targets = paths.isEmpty ? folders.whole : paths.map { ScanTargets.Target(path: $0, isDeep: true) }
         return try scan(targets, isFull: isFull)
     }
 
-    private func scan(_ targets: [Scan.Target], isFull: Bool) throws(Failure) -> String {
+    private func scan(_ targets: [ScanTargets.Target], isFull: Bool) throws(Failure) -> String {
         if let scan {
             scan.join(targets, isFull: isFull)
             return scan.job.path

@@ -61,3 +61,15 @@ final class LibraryWorkers {
         if scan(concerned) { scannedMounts = now }
     }
 }
+
+extension Workers.Failure {
+    /// Why a file or a folder was not read, for a user.
+    var reason: String {
+        switch self {
+        case .tookTooLong(let seconds): "it took longer than \(Int(seconds.rounded())) s"
+        case .silent(let seconds): "its worker sent nothing for \(Int(seconds.rounded())) s"
+        case .ended: "its worker ended unexpectedly"
+        case .notStarted: "no worker can be started to read it"
+        }
+    }
+}

@@ -8,27 +8,15 @@ import Workers
 /// One scan. It lists folders, reads new and changed files, and removes missing ones. It can be cancelled at any time:
 /// committed transactions are complete, and the next scan continues from there.
 final class Scan {
-    /// The number of rows in a transaction.
-    private static let rows = 500
-    /// A transaction is committed after this many seconds, even with fewer rows.
-    private static let patience = 0.5
     /// The number of files in one task of a worker.
     private static let files = 32
     /// The time limits for a file and for a folder, in seconds.
     private static let (fileTime, folderTime) = (5.0, 60.0)
 
-    /// A folder to scan.
-    struct Target: Hashable {
-        let path: [UInt8]
-        let isDeep: Bool
-    }
-
     let job: Job
     private unowned let plugin: LibraryPlugin
     private let workers: Workers
-    private var targets: [Target] = []
-    /// The same targets as a set, for searching.
-    private var waiting: Set<Target> = []
+    private var targets = ScanTargets()
     private var isFull: Bool
     /// What a scan does.
     private enum Phase {
@@ -41,34 +29,15 @@ final class Scan {
         case over
     }
 
-    private struct Walk {
-        let task: UInt64
-        let target: Target
-    }
+    private typealias Walk = (task: UInt64, target: ScanTargets.Target)
 
     private var phase = Phase.listing(nil)
-    /// A file that a worker reads. Its answer has the number of the request, which a file that is found to be another
-    /// item does not keep.
-    private struct Reading {
-        let request: Int64
-        var id: Int64
-        let path: [UInt8]
-    }
-
-    /// The files of each running task that have not been answered yet.
-    private var reading: [UInt64: [Reading]] = [:]
+    private var reading = ScanReadings()
     private var hasFormerFingerprints = false
     private var lastPending: Int64 = 0
     private var done: UInt64 = 0
     private var total: UInt64 = 0
-    /// The changes since the last commit.
-    private var rows = 0
-    private var added: [Int64] = []
-    private var changed: [Int64] = []
-    private var removed: [Int64] = []
-    private lazy var committing = Timer(on: plugin.loop) { [unowned self] in
-        attempt { () throws(SQLError) in try commit() }
-    }
+    private lazy var batch: ScanBatch = ScanBatch(in: plugin) { [unowned self] in commitNow() }
 
     private var store: Store { plugin.database.store }
 
@@ -81,7 +50,7 @@ final class Scan {
         if case .listing(let walk) = phase { walk } else { nil }
     }
 
-    init(_ targets: [Target], isFull: Bool, as job: Job, _ workers: Workers, in plugin: LibraryPlugin) {
+    init(_ targets: [ScanTargets.Target], isFull: Bool, as job: Job, _ workers: Workers, in plugin: LibraryPlugin) {
         (self.isFull, self.job, self.workers, self.plugin) = (isFull, job, workers, plugin)
         add(targets)
         job.onCancel = { [unowned self] in stop() }
@@ -93,7 +62,7 @@ final class Scan {
     }
 
     /// Adds folders to a running scan.
-    func join(_ more: [Target], isFull: Bool) {
+    func join(_ more: [ScanTargets.Target], isFull: Bool) {
         self.isFull = self.isFull || isFull
         add(more)
         guard case .reading = phase else { return }
@@ -101,18 +70,12 @@ final class Scan {
         nextFolder()
     }
 
-    /// If more targets than this wait, whole folders of the library are scanned instead.
-    private static let targetLimit = 1_000
+    private func add(_ more: [ScanTargets.Target]) { targets.add(more, whole: plugin.folders.whole) }
 
-    private func add(_ more: [Target]) {
-        for target in more where waiting.insert(target).inserted { targets.append(target) }
-        guard targets.count > Self.targetLimit else { return }
-        targets = plugin.folders.whole
-        waiting = Set(targets)
-    }
+    private func addFolder(_ path: [UInt8]) { add([ScanTargets.Target(path: path, isDeep: false)]) }
 
     private func addWhole(_ path: [UInt8]) {
-        if let folder = plugin.folders.folder(of: path) { add([Target(path: folder.path, isDeep: true)]) }
+        if let folder = plugin.folders.folder(of: path) { add([ScanTargets.Target(path: folder.path, isDeep: true)]) }
     }
 
     /// Cancels the running tasks. Committed changes stay.
@@ -120,11 +83,8 @@ final class Scan {
         guard !isOver else { return }
         if let walk { workers.cancel(walk.task) }
         phase = .over
-        for task in reading.keys { workers.cancel(task) }
-        committing.disarm()
-        if store.isInBatch, (try? store.commitBatch()) != nil {
-            plugin.news.add(added: added, changed: changed, removed: removed)
-        }
+        for task in reading.running { workers.cancel(task) }
+        try? batch.commit()
         plugin.ended(self)
     }
 
@@ -138,7 +98,7 @@ final class Scan {
     }
 
     private func fail(_ error: SQLError) {
-        store.cancelBatch()
+        batch.cancel()
         stop()
         job.fail(plugin.database.problem(error))
     }
@@ -147,31 +107,22 @@ final class Scan {
 
     private func write(_ count: Int = 1, _ body: () throws(SQLError) -> Void) {
         attempt { () throws(SQLError) in
-            if !store.isInBatch {
-                try store.beginBatch()
-                committing.arm(after: Self.patience)
-            }
+            try batch.open()
             try body()
-            rows += count
-            if rows >= Self.rows { try commit() }
+            batch.count(count)
+            if batch.isFull { try batch.commit() }
         }
     }
 
-    /// Commits the changes so far.
-    func commit() throws(SQLError) {
-        guard store.isInBatch else { return }
-        committing.disarm()
-        rows = 0
-        try store.commitBatch()
-        plugin.news.add(added: added, changed: changed, removed: removed)
-        (added, changed, removed) = ([], [], [])
+    private func commitNow() {
+        attempt { () throws(SQLError) in try batch.commit() }
     }
 
     /// Commits the changes so far, before the database is used for a client. If this fails, the scan fails too, because a
     /// part of its work is lost.
     func commitForClient() throws(SQLError) {
         do throws(SQLError) {
-            try commit()
+            try batch.commit()
         } catch {
             fail(error)
             throw error
@@ -182,9 +133,7 @@ final class Scan {
 
     private func nextFolder() {
         guard case .listing(.none) = phase else { return }
-        guard !targets.isEmpty else { return foundAll() }
-        let target = targets.removeFirst()
-        waiting.remove(target)
+        guard let target = targets.next() else { return foundAll() }
         guard let folder = plugin.folders.folder(of: target.path) else { return nextFolder() }
         let request = WorkerMessage(
             LibraryRequest.Walk(path: target.path, root: folder.path, isDeep: target.isDeep))
@@ -195,11 +144,11 @@ final class Scan {
                 guard let self, !isOver else { return }
                 phase = .listing(nil)
                 if case .failure(let failure) = result {
-                    plugin.complain("a folder cannot be listed: \(Self.reason(failure)); its items stay as they are")
+                    plugin.complain("a folder cannot be listed: \(failure.reason); its items stay as they are")
                 }
                 nextFolder()
             })
-        phase = .listing(Walk(task: task, target: target))
+        phase = .listing((task, target))
     }
 
     private func heard(_ message: WorkerMessage) {
@@ -229,7 +178,7 @@ final class Scan {
         case .parentDecides:
             guard let parent else { return }
             try store.forgetListing(parent)
-            add([Target(path: parent, isDeep: false)])
+            addFolder(parent)
         case .unavailable: try store.setUnavailable(below: path)
         case .removed: try store.goes(path)
         }
@@ -275,11 +224,11 @@ final class Scan {
             }
             switch decision {
             case .unavailable:
-                rows += 1
+                batch.count(1)
                 return try store.setUnavailable(below: path)
             case .unchanged: return watch(path, message)
             case .parentDecides:
-                if walk?.target.path == path, let parentPath { add([Target(path: parentPath, isDeep: false)]) }
+                if walk?.target.path == path, let parentPath { addFolder(parentPath) }
                 return
             case .compared: break
             }
@@ -291,11 +240,10 @@ final class Scan {
             var old = try store.files(in: id, after: message.bytes("after"), to: message.bytes("last"))
             if !unknown.isEmpty { old.removeAll { unknown.contains($0.name) } }
             for step in ScanPlan.steps(disk: files, known: old, isFull: isFull) {
-                if let item = try store.carry(out: step, in: id, path) { removed.append(item) }
-                rows += 1
+                if let item = try store.carry(out: step, in: id, path) { batch.remove([item]) }
+                batch.count(1)
             }
         }
-        if rows >= Self.rows { attempt { () throws(SQLError) in try commit() } }
     }
 
     /// Nil: more names than a worker lists.
@@ -325,10 +273,10 @@ final class Scan {
         let children = FolderPlan.children(
             there: paths(folders), links: paths(links), unknown: paths(unknown), known: known,
             isWalkDeep: walk?.target.isDeep != false)
-        rows += children.gone.count + children.lost.count
+        batch.count(children.gone.count + children.lost.count)
         for child in children.lost { try lost(child, "it cannot be examined") }
         for child in children.gone { try gone(child) }
-        add(children.listed.map { Target(path: $0, isDeep: true) })
+        add(children.listed.map { ScanTargets.Target(path: $0, isDeep: true) })
         if children.needsWholeWalk { addWhole(path) }
     }
 
@@ -337,9 +285,9 @@ final class Scan {
     private func foundAll() {
         phase = .reading
         attempt { () throws(SQLError) in
-            if !store.isInBatch { try store.beginBatch() }
-            removed += try store.findMoved().removed
-            try commit()
+            try batch.open()
+            batch.remove(try store.findMoved().removed)
+            try batch.commit()
             total = done + UInt64(try store.pendingCount())
             lastPending = 0
             hasFormerFingerprints = try store.hasFormerFingerprints()
@@ -353,17 +301,17 @@ final class Scan {
         guard case .reading = phase else { return }
         attempt { () throws(SQLError) in
             while reading.count < plugin.workers.count + 1 {
-                let busy = Set(reading.values.flatMap { $0.map(\.id) })
+                let busy = reading.items
                 let files = try store.pending(after: lastPending, max: Self.files).filter { !busy.contains($0.id) }
                 guard let last = files.last else { break }
                 lastPending = last.id
-                give(files.map { Reading(request: $0.id, id: $0.id, path: $0.path) })
+                give(files.map { ScanReadings.Reading(request: $0.id, id: $0.id, path: $0.path) })
             }
             if reading.isEmpty { try finish() }
         }
     }
 
-    private func give(_ files: [Reading]) {
+    private func give(_ files: [ScanReadings.Reading]) {
         let list = files.map { file in
             let folder = plugin.folders.folder(of: file.path)
             return LibraryRequest.File(
@@ -375,14 +323,11 @@ final class Scan {
             WorkerMessage(LibraryRequest.Tags(files: list, encoding: plugin.tagEncoding)), patience: Self.fileTime,
             onAnswer: { [weak self] in self?.read($0, task) },
             onEnd: { [weak self] in self?.ended(task, $0) })
-        reading[task] = files
+        reading.begin(files, in: task)
     }
 
     private func read(_ message: WorkerMessage, _ task: UInt64) {
-        guard let request = message.whole("id"),
-            let index = reading[task]?.firstIndex(where: { $0.request == request }), let file = reading[task]?[index]
-        else { return }
-        reading[task]?.remove(at: index)
+        guard let request = message.whole("id"), let file = reading.answered(request, in: task) else { return }
         done += 1
         let sound = UInt64(bitPattern: message.whole("sound") ?? 0)
         write { () throws(SQLError) in
@@ -391,8 +336,8 @@ final class Scan {
                 let stored = try store.store(
                     Track(message), for: file.id, sound: sound,
                     former: message.whole("former").map { UInt64(bitPattern: $0) }, now: Int64(time(nil)))
-                if let (known, other) = stored.exchanged { exchanged(known, other) }
-                if stored.isNew { added.append(stored.id) } else { changed.append(stored.id) }
+                if let (known, other) = stored.exchanged { reading.exchange(known, other) }
+                if stored.isNew { batch.add(stored.id) } else { batch.change(stored.id) }
             case "list":
                 let entries = (message.list("entries") ?? []).compactMap { $0.bytes("path") }
                 let path = try store.path(of: file.id) ?? []
@@ -403,44 +348,22 @@ final class Scan {
         job.progressed(done: done, total: max(total, done))
     }
 
-    /// The two items have exchanged their places: what is being read at these places now is of the other one.
-    private func exchanged(_ known: Int64, _ other: Int64) {
-        for task in reading.keys {
-            for index in reading[task]?.indices ?? 0..<0 {
-                switch reading[task]?[index].id {
-                case known: reading[task]?[index].id = other
-                case other: reading[task]?[index].id = known
-                case .some, nil: break
-                }
-            }
-        }
-    }
-
     private func failed(_ id: Int64, _ reason: String) throws(SQLError) {
-        if try store.failed(id, reason) { removed.append(id) }
+        if try store.failed(id, reason) { batch.remove([id]) }
     }
 
     private func ended(_ task: UInt64, _ result: Result<WorkerMessage, Workers.Failure>) {
-        let rest = reading.removeValue(forKey: task) ?? []
+        let rest = reading.end(task)
         switch result {
         case .success: break
         case .failure(let failure):
             // The worker reads the files in order, so the first unanswered file caused the failure.
             guard let first = rest.first else { break }
             done += 1
-            write { () throws(SQLError) in try failed(first.id, Self.reason(failure)) }
+            write { () throws(SQLError) in try failed(first.id, failure.reason) }
             if rest.count > 1 { give(Array(rest.dropFirst())) }
         }
         readMore()
-    }
-
-    private static func reason(_ failure: Workers.Failure) -> String {
-        switch failure {
-        case .tookTooLong(let seconds): "it took longer than \(Int(seconds.rounded())) s"
-        case .silent(let seconds): "its worker sent nothing for \(Int(seconds.rounded())) s"
-        case .ended: "its worker ended unexpectedly"
-        case .notStarted: "no worker can be started to read it"
-        }
     }
 
     static func text(_ path: [UInt8]) -> String { String(decoding: path, as: UTF8.self) }
@@ -456,10 +379,10 @@ final class Scan {
             lastPending = 0
             return readMore()
         }
-        if !store.isInBatch { try store.beginBatch() }
-        removed += try store.finish()
+        try batch.open()
+        batch.remove(try store.finish())
         try store.setMeta("scanned", Int64(time(nil)))
-        try commit()
+        try batch.commit()
         phase = .over
         plugin.ended(self)
         job.finish()
