@@ -2,7 +2,8 @@ import CCurl
 import EventLoop
 import Glibc
 
-/// A running request (an easy handle of libcurl).
+/// A running request (an easy handle of libcurl). What it knows is in three values: the answer (``AnswerReader``), the body
+/// of the request (``BodyProgress``) and the silence of the connection (``SilenceLimit``).
 public final class HTTPTransfer {
     let easy: UnsafeMutableRawPointer
     /// Whether libcurl accepted every option.
@@ -10,12 +11,8 @@ public final class HTTPTransfer {
     var isAdded = false
     var isOver = false
     private let host: String
-    private let answerLimit: Int
     private let sink: HTTPSink?
     private var isPaused = false
-    private let silence: Double
-    private let answering: Double
-    private let bodyLength: UInt64
     private let onProgress: (HTTPTransfer) -> Void
     /// Called once, when the last byte of the body was passed to the network: from now on, the server may have all of it. It
     /// must not end the transfer.
@@ -24,45 +21,26 @@ public final class HTTPTransfer {
     private weak var client: HTTPClient?
     private var list: UnsafeMutablePointer<curl_slist>?
 
-    /// The number of bytes of the request's body that were passed to the network.
-    public private(set) var bytesSent: UInt64 = 0
+    private var answer: AnswerReader
+    private var progress: BodyProgress
+    private var silence: SilenceLimit
     /// The socket of its connection; nil: it has none yet. libcurl itself names the socket only when a transfer has
     /// ended.
     var socket: curl_socket_t?
-    private var delivered: UInt64 = 0
     private var reader: HTTPBody.Reader
     private let mayRepeat: Bool
     private var hasRead = false
     /// The exact error, if it is known better than by libcurl's result.
     private var failure: HTTPError?
 
-    private var status = 0
-    /// Whether the complete final head of the answer has arrived, not only a preliminary one.
-    private var isHeadWhole = false
-    private var fields: [HTTPField] = []
-    private var fieldBytes = 0
-    private var body: [UInt8] = []
-    private var isBodyCut = false
-
-    /// The number of bytes that had been sent at the last check, and the time when it last increased or the head of the
-    /// answer arrived.
-    private var moved: curl_off_t = 0
-    private var movedAt = MonotonicClock.now()
+    /// libcurl's last count of sent bytes.
+    private var counted: curl_off_t = 0
     private var silenceTimer: Timer?
-    private var toldBytes: UInt64 = 0
-    private var toldAt: UInt64 = 0
-    /// The time until the next check of a connection with queued bytes, in microseconds.
-    private var checkInterval = HTTPTransfer.interval
     private lazy var progressTimer = client.map { Timer(on: $0.loop) { [unowned self] in tellProgress() } }
 
-    private static let fieldLimit = 64 << 10
     /// The size of libcurl's send buffer, the only buffer.
     private static let block = 128 << 10
     private static let smallestBlock = 16 << 10
-    /// The time between two progress reports, in microseconds.
-    private static let interval: UInt64 = 100_000
-    /// The longest ``checkInterval``.
-    private static let longestPause: UInt64 = 1_000_000
 
     init(
         _ request: HTTPRequest, _ client: HTTPClient, onProgress: @escaping (HTTPTransfer) -> Void,
@@ -75,13 +53,13 @@ public final class HTTPTransfer {
         self.onProgress = onProgress
         self.onDone = onDone
         host = request.address.host
-        answerLimit = request.answerLimit
+        answer = AnswerReader(bodyLimit: request.answerLimit)
+        progress = BodyProgress(length: request.body.length)
         sink = request.sink
         // With a rate limit, there is a pause between two blocks.
         let pause = request.rate > 0 ? Double(HTTPTransfer.smallestBlock) / Double(request.rate) : 0
-        silence = request.silence + pause
-        answering = request.answering ?? silence
-        bodyLength = request.body.length
+        let moving = request.silence + pause
+        silence = SilenceLimit(moving: moving, answering: request.answering ?? moving, at: MonotonicClock.now())
         reader = request.body.reader
         mayRepeat = request.mayRepeat
         var lines = request.fields.map { $0.value.isEmpty ? "\($0.name);" : "\($0.name): \($0.value)" }
@@ -114,7 +92,7 @@ public final class HTTPTransfer {
                 return 0
             }, context)
         let timer = Timer(on: client.loop) { [unowned self] in checkSilence() }
-        timer.arm(after: max(silence, request.connecting) + 0.01)
+        timer.arm(after: max(moving, request.connecting) + 0.01)
         silenceTimer = timer
     }
 
@@ -170,24 +148,24 @@ public final class HTTPTransfer {
         return from(context)
     }
 
+    /// The number of bytes of the request's body that were passed to the network.
+    public var bytesSent: UInt64 { progress.sent }
+
     /// The number of bytes of the request's body that the peer has acknowledged, as far as the kernel knows: bytes in
     /// the send queue do not count. With encryption, the number is slightly too small.
     public var bytesDelivered: UInt64 {
         if !isOver { lookAtConnection() }
-        return isOver ? bytesSent : delivered
+        return isOver ? progress.sent : progress.delivered
     }
 
     private func lookAtConnection() {
         guard let socket else { return }
         noteSent()
-        let waiting = UInt64(shim_unacknowledged(socket))
-        guard bytesSent > delivered + waiting else { return }
-        delivered = bytesSent - waiting
-        movedAt = MonotonicClock.now()
+        if progress.acknowledged(waiting: UInt64(shim_unacknowledged(socket))) { noteMoved() }
     }
 
     /// Whether the last byte of the request's body was passed to the network. False for a request without a body.
-    public private(set) var isBodySent = false
+    public var isBodySent: Bool { progress.isSent }
 
     /// Ends the transfer at once, without an answer.
     public func cancel() { client?.end(self, nil) }
@@ -219,8 +197,8 @@ public final class HTTPTransfer {
     public func resume() {
         guard !isOver, isPaused else { return }
         isPaused = false
-        movedAt = MonotonicClock.now()
-        silenceTimer?.arm(after: silence)
+        noteMoved()
+        silenceTimer?.arm(after: silence.moving)
         curl_easy_pause(easy, CURLPAUSE_CONT)
     }
 
@@ -239,10 +217,11 @@ public final class HTTPTransfer {
     func outcome(_ code: CURLcode) -> Result<HTTPResponse, HTTPError> {
         noteSent()
         if let failure { return .failure(failure) }
-        let answer = HTTPResponse(status: status, fields: fields, body: body, bytesSent: bytesSent)
+        let response = HTTPResponse(
+            status: answer.status, fields: answer.fields, body: answer.body, bytesSent: progress.sent)
         // A server that refuses a body may close the connection before it has read all of it. Its answer is still
         // valid.
-        if code == CURLE_OK || isBodyCut || status >= 400 { return .success(answer) }
+        if code == CURLE_OK || answer.isBodyCut || answer.status >= 400 { return .success(response) }
         return .failure(HTTPError(code, host: host))
     }
 
@@ -250,16 +229,13 @@ public final class HTTPTransfer {
     private func checkSilence() {
         guard !isPaused else { return }
         lookAtConnection()
-        let isWaiting = isBodySent && delivered == bytesSent && !isHeadWhole
-        let due = movedAt &+ MonotonicClock.microseconds(isWaiting ? answering : silence)
-        let now = MonotonicClock.now()
-        guard now >= due else {
-            // No event says that the last byte was acknowledged, which begins the other limit.
-            silenceTimer?.arm(at: isBodySent && !isWaiting && !isHeadWhole ? min(due, now &+ 1_000_000) : due)
-            return
+        switch silence.verdict(on: progress, isHeadWhole: answer.isHeadWhole, at: MonotonicClock.now()) {
+        case .tooLong: client?.end(self, .failure(HTTPError(CURLE_OPERATION_TIMEDOUT, host: host)))
+        case .look(let due): silenceTimer?.arm(at: due)
         }
-        client?.end(self, .failure(HTTPError(CURLE_OPERATION_TIMEDOUT, host: host)))
     }
+
+    private func noteMoved() { silence.moved(at: MonotonicClock.now()) }
 
     // MARK: Callbacks from libcurl
 
@@ -278,88 +254,64 @@ public final class HTTPTransfer {
     }
 
     private func receive(field bytes: UnsafeRawBufferPointer) -> Int {
-        fieldBytes += bytes.count
-        guard fieldBytes <= HTTPTransfer.fieldLimit else {
-            failure = HTTPError(.other, "\(host) answered with more than \(HTTPTransfer.fieldLimit >> 10) kB of header")
+        switch answer.read(line: bytes) {
+        case .more: break
+        case .isWhole:
+            noteMoved()
+            sink?.onHead(HTTPResponse(status: answer.status, fields: answer.fields))
+        case .isTooLong:
+            failure = HTTPError(
+                .other, "\(host) answered with more than \(AnswerReader.headLimit >> 10) kB of header")
             return 0
-        }
-        let line = String(decoding: bytes, as: UTF8.self).prefix { $0 != "\r\n" && $0 != "\n" && $0 != "\r" }
-        if line.hasPrefix("HTTP/") {
-            // The head of an answer; an earlier head was only preliminary (100).
-            status = line.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
-            fields = []
-        } else if let colon = line.firstIndex(of: ":"),
-            let field = HTTPField(
-                String(line[..<colon]), HTTPTransfer.trimmed(line[line.index(after: colon)...]))
-        {
-            fields.append(field)
-        } else if line.isEmpty, status >= 200, !isHeadWhole {
-            isHeadWhole = true
-            movedAt = MonotonicClock.now()
-            sink?.onHead(HTTPResponse(status: status, fields: fields))
         }
         return bytes.count
     }
 
-    private static func trimmed(_ text: Substring) -> String {
-        var text = text.drop { $0 == " " || $0 == "\t" }
-        while let last = text.last, last == " " || last == "\t" { text.removeLast() }
-        return String(text)
-    }
-
     private func receive(body bytes: UnsafeRawBufferPointer) -> Int {
         if let sink {
-            movedAt = MonotonicClock.now()
+            noteMoved()
             switch sink.onBody(bytes) {
             case .taken: return bytes.count
             case .stop:
-                isBodyCut = true
+                answer.cutBody()
                 // Another number than it passed ends the transfer.
                 return bytes.count - 1
             }
         }
-        body += bytes.prefix(max(0, answerLimit - body.count))
-        // An answer may be endless, so its rest is not received.
-        isBodyCut = body.count == answerLimit
-        return isBodyCut ? 0 : bytes.count
+        answer.read(body: bytes)
+        return answer.isBodyCut ? 0 : bytes.count
     }
 
     private func note(sent: curl_off_t) {
         noteSent()
-        guard sent != moved else { return }
-        moved = sent
-        movedAt = MonotonicClock.now()
+        guard sent != counted else { return }
+        counted = sent
+        noteMoved()
     }
 
     private func noteSent() {
         var sent: Int64 = 0
-        if shim_get_size(easy, CURLINFO_SIZE_UPLOAD_T, &sent) == CURLE_OK { bytesSent = UInt64(max(0, sent)) }
-        guard bodyLength > 0, bytesSent >= bodyLength, !isBodySent else { return }
-        isBodySent = true
-        if answering != silence { silenceTimer?.arm(after: min(answering, 1)) }
+        guard shim_get_size(easy, CURLINFO_SIZE_UPLOAD_T, &sent) == CURLE_OK, progress.passed(UInt64(max(0, sent)))
+        else { return }
+        if silence.answering != silence.moving { silenceTimer?.arm(after: min(silence.answering, 1)) }
         onBodySent?()
     }
 
     /// Whether more bytes were sent than at the last report.
-    var hasSentMore: Bool { bytesSent != toldBytes }
+    var hasSentMore: Bool { progress.hasSentMore }
 
-    /// Reports the newly acknowledged bytes. No event reports that bytes leave the send queue, so it is checked
-    /// repeatedly, and less often while nothing changes.
+    /// Reports the newly acknowledged bytes.
     func tellProgress() {
         guard !isOver else { return }
         let now = MonotonicClock.now()
-        guard now >= toldAt &+ HTTPTransfer.interval else {
-            if bytesSent != toldBytes { progressTimer?.arm(at: toldAt &+ HTTPTransfer.interval) }
+        if let due = progress.allowed(at: now) {
+            if progress.hasSentMore { progressTimer?.arm(at: due) }
             return
         }
         lookAtConnection()
-        let hasMoved = delivered != toldBytes
-        if hasMoved {
-            (toldBytes, toldAt) = (delivered, now)
-            onProgress(self)
-        }
-        guard !isOver, delivered < bytesSent else { return }
-        checkInterval = hasMoved ? HTTPTransfer.interval : min(2 * checkInterval, HTTPTransfer.longestPause)
-        progressTimer?.arm(at: now &+ checkInterval)
+        let hasReported = progress.report(at: now)
+        if hasReported { onProgress(self) }
+        guard !isOver, let due = progress.nextLook(hasReported: hasReported, at: now) else { return }
+        progressTimer?.arm(at: due)
     }
 }
