@@ -7,45 +7,10 @@ import Testing
 
 /// `[routes] unplug` and `no-unplug`: what falls silent when headphones are unplugged.
 @Suite struct UnplugSettingTests {
-    /// Headphones, and a speaker that is recorded.
-    private final class Stage {
-        let pulse: any PrivateServer
-        let daemon: DaemonStage
-        let speaker: Ear
-        private var phones: UInt32
-
-        init(_ kind: ServerKind, settings: String) throws {
-            pulse = try kind.server()
-            phones = try Stage.plug(pulse)
-            speaker = try Ear(pulse, sink: "speaker", fragment: 0.002)
-            daemon = try DaemonStage(pulse: pulse, settings: settings)
-            guard daemon.waitForServer() else { throw SupportError("sessiond does not find the sound server") }
-        }
-
-        func unplug() throws { try pulse.unloadModule(phones) }
-
-        func plug() throws { phones = try Stage.plug(pulse) }
-
-        private static func plug(_ pulse: any PrivateServer) throws -> UInt32 {
-            let module = try pulse.addSink(
-                "phones", properties: ["device.form_factor": "headphone", "device.description": "Headphones"])
-            try pulse.control.setDefaultSink("phones")
-            return module
-        }
-
-        var isGuarded: Bool {
-            get throws { try pulse.control.has(sink: "sessiond.nowhere") }
-        }
-
-        func state(_ name: String) throws -> String? {
-            try daemon.state(named: name)
-        }
-    }
-
     /// mpv as Debian ships it has no MPRIS.
     @Test(arguments: ServerKind.allCases) func unplugAll_programWithoutMPRISIsHeldUntilReplug(_ kind: ServerKind) throws
     {
-        let stage = try Stage(kind, settings: "[routes]\nunplug = all\nreplug = 0\n")
+        let stage = try UnplugStage(kind, settings: "[routes]\nunplug = all\nreplug = 0\n")
         let tone = try Tone(stage.pulse, hertz: 440, name: "Music")
         let phones = try Ear(stage.pulse, sink: "phones")
         #expect(phones.waitUntil(440, above: -20))
@@ -67,7 +32,7 @@ import Testing
 
     /// Another file, or another page.
     @Test(arguments: ServerKind.allCases) func unplugAll_newStreamOfTheProgramIsHeard(_ kind: ServerKind) throws {
-        let stage = try Stage(kind, settings: "[routes]\nunplug = all\n")
+        let stage = try UnplugStage(kind, settings: "[routes]\nunplug = all\n")
         let process = try Child("sleep", ["60"])
         var tone: Tone? = try Tone(stage.pulse, hertz: 440, name: "Music", processID: process.processID)
         let phones = try Ear(stage.pulse, sink: "phones")
@@ -84,7 +49,7 @@ import Testing
     }
 
     @Test(arguments: ServerKind.allCases) func unplugAll_gamesAndListedProgramsPlayOn(_ kind: ServerKind) throws {
-        let stage = try Stage(kind, settings: "[routes]\nunplug = all\nno-unplug = Baby monitor\n")
+        let stage = try UnplugStage(kind, settings: "[routes]\nunplug = all\nno-unplug = Baby monitor\n")
         let game = try Tone(stage.pulse, hertz: 440, name: "Game", properties: ["media.role": "game"])
         // Another process, or both would be one program.
         let process = try Child("sleep", ["60"])
@@ -97,7 +62,7 @@ import Testing
     }
 
     @Test(arguments: ["off", "players"]) func playerOnTheBus_isPausedUnlessTheSettingIsOff(setting: String) throws {
-        let stage = try Stage(.standard, settings: "[routes]\nunplug = \(setting)\n")
+        let stage = try UnplugStage(.standard, settings: "[routes]\nunplug = \(setting)\n")
         let media = try PrivateFolder()
         let sound = try #require(URL(string: sine(440, seconds: 60, in: media))).path
         let player = try ForeignPlayer(

@@ -7,54 +7,9 @@ import Testing
 
 /// The output is unplugged while a program plays. The sound must not come out of another output (rules §7).
 @Suite struct UnplugTests {
-    /// Headphones and a speaker. The test records the speaker's monitor.
-    private final class Stage {
-        let pulse: any PrivateServer
-        let daemon: DaemonStage
-        let speaker: Ear
-        private var phones: UInt32
-
-        init(_ kind: ServerKind, settings: String? = nil) throws {
-            pulse = try kind.server()
-            phones = try Stage.plug(pulse)
-            speaker = try Ear(pulse, sink: "speaker", fragment: 0.002)
-            daemon = try DaemonStage(pulse: pulse, settings: settings)
-            guard daemon.waitForServer() else { throw SupportError("sessiond does not find the sound server") }
-        }
-
-        func unplug() throws { try pulse.unloadModule(phones) }
-
-        func plug() throws { phones = try Stage.plug(pulse) }
-
-        private static func plug(_ pulse: any PrivateServer) throws -> UInt32 {
-            let module = try pulse.addSink(
-                "phones", properties: ["device.form_factor": "headphone", "device.description": "Headphones"])
-            try pulse.control.setDefaultSink("phones")
-            return module
-        }
-
-        var isGuarded: Bool {
-            get throws { try pulse.control.has(sink: "sessiond.nowhere") }
-        }
-
-        var output: String {
-            get throws { try pulse.control.defaults().sink }
-        }
-
-        /// Starts `sessiond-player` on this server.
-        func player(_ media: PrivateFolder) throws -> PluginProgram {
-            let environment = pulse.environment.merging(daemon.bus.environment) { $1 }
-                .merging(["GST_REGISTRY": PlayerStage.registry]) { $1 }
-            let child = try Child(try builtProduct(named: "sessiond-player"), environment: environment)
-            return try PluginProgram(
-                child, "org.mpris.MediaPlayer2.sessiond_player.instance\(child.processID)", "/org/sessiond1/player",
-                "org.sessiond1.Player", daemon)
-        }
-    }
-
     @Test(arguments: ServerKind.allCases)
     func headphonesUnplugged_sessiondPlayerIsPausedUntilReplug_speakerIsSilent(_ kind: ServerKind) throws {
-        let stage = try Stage(kind)
+        let stage = try UnplugStage(kind)
         let media = try PrivateFolder()
         let player = try stage.player(media)
         #expect(try player.call("Load", [.string(sine(440, seconds: 60, in: media))]) == nil)
@@ -79,7 +34,7 @@ import Testing
 
     @Test(arguments: ServerKind.allCases)
     func headphonesUnplugged_mprisPlayerIsPausedUntilTheUserPlays(_ kind: ServerKind) throws {
-        let stage = try Stage(kind)
+        let stage = try UnplugStage(kind)
         let media = try PrivateFolder()
         let sound = try #require(URL(string: sine(440, seconds: 60, in: media))).path
         let player = try ForeignPlayer(
@@ -102,7 +57,7 @@ import Testing
 
     @Test(arguments: ServerKind.allCases)
     func headphonesUnplugged_programThatCannotBePausedPlaysOn(_ kind: ServerKind) throws {
-        let stage = try Stage(kind)
+        let stage = try UnplugStage(kind)
         let tone = try Tone(stage.pulse, hertz: 440)
         let phones = try Ear(stage.pulse, sink: "phones")
         #expect(phones.waitUntil(440, above: -20))
@@ -118,7 +73,7 @@ import Testing
     func headphonesUnplugged_adoptedProgramIsHeldUntilReplugOrTheUserPlays(_ kind: ServerKind, byHand: Bool)
         throws
     {
-        let stage = try Stage(kind, settings: "[adoption]\nstreams = all\n")
+        let stage = try UnplugStage(kind, settings: "[adoption]\nstreams = all\n")
         let tone = try Tone(stage.pulse, hertz: 440)
         let phones = try Ear(stage.pulse, sink: "phones")
         #expect(phones.waitUntil(440, above: -20))
@@ -273,7 +228,7 @@ import Testing
     }
 
     @Test(arguments: ServerKind.allCases) func daemonEndsOrIsKilled_noGuardIsLeftBehind(_ kind: ServerKind) throws {
-        let stage = try Stage(kind)
+        let stage = try UnplugStage(kind)
         let client = try stage.daemon.client()
         let music = try client.session("Music")
         client.activate(music)
@@ -298,7 +253,7 @@ import Testing
     /// SIGTERM while the server creates the guard or the hold sink.
     @Test(arguments: ServerKind.allCases) func daemonEndsWhileItCreatesSinks_noneIsLeftBehind(_ kind: ServerKind) throws
     {
-        let stage = try Stage(kind)
+        let stage = try UnplugStage(kind)
         let tone = try Tone(stage.pulse, hertz: 440)
         for moment in [0, 1, 2, 4, 8, 16] {
             let client = try stage.daemon.client()
@@ -325,7 +280,7 @@ import Testing
     }
 
     @Test(arguments: ServerKind.allCases) func unplugOff_musicPlaysOnFromTheSpeaker(_ kind: ServerKind) throws {
-        let stage = try Stage(kind, settings: "[routes]\nunplug = off\n")
+        let stage = try UnplugStage(kind, settings: "[routes]\nunplug = off\n")
         let client = try stage.daemon.client()
         let music = try client.session("Music")
         client.activate(music)
