@@ -44,9 +44,8 @@ import Testing
         try stage.origin.tell("rate 0")
         #expect(stage.wait { !stage.members("Completed").isEmpty })
         let sent = stage.sent(atLeast: UInt64(Self.size))
-        withKnownIssue("What is on its way when a seek ends a request is sent twice", isIntermittent: true) {
-            #expect(Double(sent) / Double(Self.size) < 1.05, "\(sent)")
-        }
+        // What the origin wrote between the last look at a socket and its end is sent twice: less than a block for each seek.
+        #expect(Double(sent) / Double(Self.size) < 1.05, "\(sent)")
     }
 
     @Test func severalReaders_shareOneRequest() throws {

@@ -66,6 +66,18 @@ import Testing
         #expect(reports == reports.sorted() && (reports.last ?? 0) <= 3_000_001)
     }
 
+    @Test func connection_isNotInheritedByChildren() throws {
+        let stage = try Stage()
+        var outcome: Result<HTTPResponse, HTTPError>?
+        let transfer = stage.client.start(HTTPRequest("GET", try stage.address("file"))) { outcome = $0 }
+        var flags: Int32?
+        _ = stage.loop.iterate(timeout: 30) {
+            if let socket = transfer.socket { flags = fcntl(socket, F_GETFD) }
+            return outcome != nil
+        }
+        #expect(flags == FD_CLOEXEC)
+    }
+
     @Test func partOfAFileBetweenBytes_isSentInOrder() throws {
         let stage = try Stage()
         let (file, _, bytes) = try stage.file(500_000)

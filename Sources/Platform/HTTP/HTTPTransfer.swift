@@ -120,6 +120,7 @@ public final class HTTPTransfer {
             shim_set_long(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1),
             shim_set_long(easy, CURLOPT_FRESH_CONNECT, request.needsNewConnection ? 1 : 0),
             shim_set_unsent_limit(easy),
+            shim_set_private_sockets(easy),
         ]
         switch request.method {
         case "HEAD": codes.append(shim_set_long(easy, CURLOPT_NOBODY, 1))

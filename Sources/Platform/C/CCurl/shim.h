@@ -60,6 +60,17 @@ static inline CURLcode shim_set_unsent_limit(CURL *easy) {
     return curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, shim_limit_unsent);
 }
 
+// Opens a socket that the children of this process do not inherit: a child would keep a cancelled connection open, and its
+// server would go on sending.
+static inline curl_socket_t shim_open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address) {
+    (void)context;
+    (void)purpose;
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+static inline CURLcode shim_set_private_sockets(CURL *easy) {
+    return curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, shim_open_socket);
+}
+
 // curl_easy_getinfo
 
 static inline CURLcode shim_get_size(CURL *easy, CURLINFO info, int64_t *value) {
