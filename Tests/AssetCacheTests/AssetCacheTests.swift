@@ -158,6 +158,27 @@ import Testing
         #expect(try stage.open(url).address.hasPrefix("http://"))
     }
 
+    /// The last parts of addresses, and the names of the files.
+    @Test(arguments: [
+        ("a%20song%3F.mp3?key=1", "a song?.mp3"), ("..%2F..%2Fpasswd", ".._.._passwd"), ("%2e%2e", "media"),
+        ("two%0Alines.ogg", "two_lines.ogg"),
+        (String(repeating: "%C3%A4", count: 150) + ".flac", String(repeating: "ä", count: 97) + ".flac"),
+    ]) func wholeFile_hasTheNameOfItsAddress(_ part: String, _ name: String) throws {
+        let stage = try CacheStage()
+        let bytes = try stage.origin.file("film.mp4", 1_000)
+        // The origin serves this file for each address.
+        try stage.origin.tell("only film.mp4")
+        let (address, id) = try stage.open(stage.origin.url(part))
+        #expect(try stage.read(address).body == bytes)
+        #expect(stage.wait { !stage.members("Completed").isEmpty })
+        let path = stage.members("Completed")[0][1].stringValue ?? ""
+        #expect(path.hasSuffix(".named/" + name) && FileManager.default.contents(atPath: path) == bytes)
+        stage.cache.close(id)
+        // The link is inside of the cache, and goes with its file.
+        try stage.cache.remove(stage.origin.url(part))
+        #expect(stage.files.isEmpty)
+    }
+
     @Test func removed_isGone() throws {
         let stage = try CacheStage()
         _ = try stage.origin.file("film.mp4", 1_000)
@@ -178,6 +199,8 @@ import Testing
         #expect(FileManager.default.contents(atPath: file) == bytes)
         // Without the network.
         try stage.origin.tell("status 500")
-        #expect(try stage.open(stage.origin.url("film.mp4")).address == "file://" + file)
+        #expect(
+            try stage.open(stage.origin.url("film.mp4")).address
+                == "file://" + file.replacing(".media", with: ".named/film.mp4"))
     }
 }

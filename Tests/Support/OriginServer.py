@@ -21,6 +21,7 @@ Reads one command a line from standard input and answers "done COMMAND":
     endless         the same, without an end
     status N        answers with that status
     redirect TARGET answers 302
+    only NAME       serves that file for each path
     untagged        no tag and no date
     change          every file has new content and a new tag from now on
     normal          as at the start
@@ -43,7 +44,7 @@ version = [1]
 
 def reset():
     state.update(rate=0, stall=None, plain=False, shift=0, short=0, long=0, gzip=False, nostore=False, unsized=False,
-                 endless=False, status=0, redirect="", untagged=False)
+                 endless=False, status=0, redirect="", untagged=False, only="")
 
 
 reset()
@@ -94,6 +95,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             target, state["redirect"] = state["redirect"], ""
             return self.head(302, [("Location", target), ("Content-Length", "0")])
         name = os.path.basename(urllib.parse.unquote(urllib.parse.urlsplit(self.path).path))
+        name = state["only"] or name
         path = os.path.join(FOLDER, name)
         if not name or not os.path.isfile(path):
             return self.head(404, [("Content-Length", "0")])
@@ -194,6 +196,8 @@ def obey(line):
         state["stall"] = [int(rest[0]), float(rest[1]), int(rest[2])]
     elif name == "redirect":
         state["redirect"] = rest[0]
+    elif name == "only":
+        state["only"] = rest[0]
     elif name in ("rate", "shift", "short", "long", "status"):
         state[name] = int(rest[0])
     else:

@@ -27,14 +27,18 @@ final class CacheFile {
     private var sync: DiskSync?
     private(set) var isComplete: Bool
 
-    /// The path of the file when it is complete.
-    var path: String { base + ".media" }
+    private let shown: String
+
+    /// The path of the file when it is complete, under the name that it has in its address.
+    private(set) lazy var path = CacheFolder.named(base, shown)
+    private var file: String { base + ".media" }
 
     /// - Parameters:
     ///   - base: the path without an extension; nil: keep everything in memory.
+    ///   - shown: the address without user, password and query.
     ///   - isComplete: whether the file has all bytes already.
-    init(_ base: String?, isComplete: Bool, boot: String, on loop: EventLoop) {
-        (self.base, self.boot, self.loop, self.isComplete) = (base ?? "", boot, loop, isComplete)
+    init(_ base: String?, _ shown: String, isComplete: Bool, boot: String, on loop: EventLoop) {
+        (self.base, self.shown, self.boot, self.loop, self.isComplete) = (base ?? "", shown, boot, loop, isComplete)
         descriptor =
             base.map {
                 open($0 + (isComplete ? ".media" : ".part"), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
@@ -142,7 +146,7 @@ final class CacheFile {
         let finish = { [self] in
             sync = nil
             if isComplete, !self.isComplete {
-                guard rename(base + ".part", path) == 0 else { return }
+                guard rename(base + ".part", file) == 0 else { return }
                 self.isComplete = true
             }
             writeSettled(record)
@@ -178,7 +182,7 @@ final class CacheFile {
 
     func remove() {
         guard isUsable else { return }
-        for ending in [".map", ".part", ".media"] { unlink(base + ending) }
+        CacheFolder.remove(base)
         isRemoved = true
     }
     private(set) var isRemoved = false

@@ -1,6 +1,7 @@
 import EventLoop
 import Glibc
 import MediaCache
+import MediaValues
 import Processes
 
 /// The folder of the cached resources: `$XDG_CACHE_HOME/sessiond/media`. Only the user may read it.
@@ -58,8 +59,9 @@ final class CacheFolder {
         for name in names {
             let parts = name.split(separator: ".")
             guard parts.count >= 2, let ending = parts.last else { continue }
-            let isStray = ["part", "media"].contains(ending) && !names.contains("\(parts[0]).map")
-            if isStray || ending == "new" { unlink(base(name)) }
+            let isStray = ["part", "media", "named"].contains(ending) && !names.contains("\(parts[0]).map")
+            guard isStray || ending == "new" else { continue }
+            if ending == "named" { Self.removeNames(base(String(parts[0]))) } else { unlink(base(name)) }
         }
     }
 
@@ -98,8 +100,48 @@ final class CacheFolder {
         utimensat(AT_FDCWD, base(name) + ".map", &times, 0)
     }
 
-    func remove(_ name: String) {
-        for ending in [".map", ".part", ".media"] { unlink(base(name) + ending) }
+    func remove(_ name: String) { Self.remove(base(name)) }
+
+    /// Removes the files of a resource.
+    /// - Parameter base: its path without an extension.
+    static func remove(_ base: String) {
+        for ending in [".map", ".part", ".media"] { unlink(base + ending) }
+        removeNames(base)
+    }
+
+    // MARK: Names for people
+
+    /// The path of a whole resource, under the name that it has in its address: players show it as the title, and recognize
+    /// formats by its ending. Without such a name on this disk, the path of the file itself.
+    /// - Parameter base: its path without an extension.
+    static func named(_ base: String, _ shown: String) -> String {
+        let file = base.split(separator: "/").last.map(String.init) ?? base
+        let path = base + ".named/" + name(in: shown)
+        mkdir(base + ".named", 0o700)
+        symlink("../" + file + ".media", path)
+        return access(path, R_OK) == 0 ? path : base + ".media"
+    }
+
+    private static func removeNames(_ base: String) {
+        let folder = base + ".named"
+        for name in namesIn(folder) { unlink(folder + "/" + name) }
+        rmdir(folder)
+    }
+
+    /// The path of a resource that is whole.
+    func path(of entry: Entry) -> String { Self.named(base(entry.name), entry.record.shown) }
+
+    /// The most bytes of a name; file systems allow 255.
+    private static let nameLimit = 200
+
+    /// A name for a file, from the last part of an address, with its escapes resolved.
+    private static func name(in shown: String) -> String {
+        var name = (FileURI.title(shown) ?? "").unicodeScalars.reduce(into: "") { text, scalar in
+            text.unicodeScalars.append(scalar.value < 0x20 || scalar.value == 0x7F || scalar == "/" ? "_" : scalar)
+        }
+        // The ending stays.
+        while name.utf8.count > nameLimit { name.removeFirst() }
+        return ["", ".", ".."].contains(name) ? "media" : name
     }
 
     /// Removes what was not used for longest until all together have at most `limit` bytes, and the disk has its reserve.

@@ -71,7 +71,7 @@ extension CachePlugin {
                 [
                     ("url", .string(entry.record.shown)), ("size", .uint64(entry.record.size)),
                     ("ranges", CachePlugin.value(entry.record.ranges)), ("complete", .bool(entry.isComplete)),
-                    ("path", .string(entry.isComplete ? (folder?.base(entry.name) ?? "") + ".media" : "")),
+                    ("path", .string(entry.isComplete ? folder?.path(of: entry) ?? "" : "")),
                     ("kept", .bool(true)), ("fetched", .uint64(0)), ("served", .uint64(0)),
                 ] + times + [("open", .bool(false))])
         }

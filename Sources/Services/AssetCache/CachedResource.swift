@@ -58,8 +58,8 @@ final class CachedResource {
         if entry == nil { folder?.remove(name) }
         folder?.make()
         file = CacheFile(
-            rules.keeps ? folder?.base(name) : nil, isComplete: entry?.isComplete ?? false, boot: folder?.boot ?? "",
-            on: loop)
+            rules.keeps ? folder?.base(name) : nil, address.shown, isComplete: entry?.isComplete ?? false,
+            boot: folder?.boot ?? "", on: loop)
         var rules = rules
         if !file.isUsable { rules.keeps = false }
         if let entry, file.isUsable {
