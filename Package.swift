@@ -389,7 +389,8 @@ let package = Package(
         tests(
             "MovieTests",
             [
-                "VideoBackend", "GStreamerBackend", "CXCB", "EventLoop", "PluginAPI", "TestSupport", "ReferenceModel",
+                "VideoBackend", "GStreamerBackend", "CXCB", "SessionBus", "DBus", "EventLoop", "PluginAPI",
+                "TestSupport", "ReferenceModel",
             ]),
         // Clients in other languages.
         tests("BindingsTests", ["TestSupport"]),

@@ -33,6 +33,10 @@ public enum MovieCommand: Sendable, Hashable {
     /// A part of the full volume.
     case changeVolume(Double)
     case toggleLoop
+    /// Pictures from the one that is shown.
+    case step(Int)
+    /// The next track with sound, the next subtitles or none.
+    case nextTrack(TrackKind)
     case exit
 }
 
@@ -76,4 +80,6 @@ public protocol MovieScreen: AnyObject {
     func begin()
     /// Removes the window until the next film is loaded.
     func hide()
+    /// Draws a text into the pictures for two seconds.
+    func note(_ text: String)
 }

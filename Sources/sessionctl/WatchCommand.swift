@@ -1,5 +1,6 @@
 import ArgumentParser
 import DBus
+import MediaValues
 import PluginAPI
 
 /// `sessionctl watch`.
@@ -8,8 +9,9 @@ struct WatchCommand: ParsableCommand {
         commandName: "watch", abstract: "Show films in a window, one after the other.",
         discussion: """
             Files, folders, playlists and URLs, also of HLS. In the window and on a terminal: space pauses and resumes, \
-            left and right seek 5 s, up and down a minute, [ and ] change the rate, 9 and 0 the volume, m mutes, l loops, \
-            f is full screen, q quits. In the window Escape leaves full screen, and so does a double click.
+            left and right seek 5 s, up and down a minute, . and , show the next and the previous picture, [ and ] change \
+            the rate, 9 and 0 the volume, m mutes, l loops, # is the next sound track, j the next subtitles or none, f is \
+            full screen, q quits. In the window Escape leaves full screen, and so does a double click.
             """)
 
     @Argument(help: "Films: files, folders or URLs.", completion: .file())
@@ -25,8 +27,19 @@ struct WatchCommand: ParsableCommand {
     var output: String?
     @Option(help: "How a picture fills a window of another shape.")
     var scaling: Scaling?
+    @Option(
+        help: "Show the subtitles in this file: SubRip, WebVTT or SubStation Alpha.", completion: .file())
+    var subtitles: String?
+    @Option(help: ArgumentHelp("Play this one of several sound tracks, from 1.", valueName: "number"))
+    var audio: Int?
     @OptionGroup var session: SessionOptions
     @OptionGroup var bus: BusOptions
+
+    func validate() throws {
+        if let audio, !(1...10_000).contains(audio) {
+            throw ValidationError("--audio needs the number of a sound track, from 1")
+        }
+    }
 
     /// The words of ``MovieScaling``.
     enum Scaling: String, CaseIterable, ExpressibleByArgument {
@@ -39,6 +52,9 @@ struct WatchCommand: ParsableCommand {
     func run() throws {
         let service = try Service(bus)
         let entries = try LibraryChoice.entries(items, nil, service)
+        if subtitles != nil, entries.count != 1 {
+            throw Complaint(code: 64, message: "--subtitles belongs to one film: give one")
+        }
         let words = try session.arguments(name: "sessionctl watch", in: .playback)
         try FilmPlayback(entries, words, service, self).run()
     }
@@ -47,7 +63,8 @@ struct WatchCommand: ParsableCommand {
 /// Shows films with its own process of the movie player.
 final class FilmPlayback: Playback {
     override class var help: String {
-        "space pause · ←/→ 5 s · ↑/↓ 60 s · [ ] rate · 9 0 volume · m mute · l loop · f full screen · q quit"
+        "space pause · ←/→ 5 s · ↑/↓ 60 s · , . picture · [ ] rate · 9 0 volume · m mute · # sound · j subtitles · "
+            + "l loop · f full screen · q quit"
     }
 
     private static let movie = PluginKind.moviePlayer
@@ -60,6 +77,10 @@ final class FilmPlayback: Playback {
     private var rate = 1.0
     private var loops = 0
     private var mutedVolume: Double?
+    /// Of the film: what is known of it, and whether that is heard which the command line chose.
+    private var tracks: [[String: Value]] = []
+    private var isWaitingForTracks = false
+    private var isChosen = false
 
     init(_ items: [Value], _ arguments: [String], _ service: Service, _ wish: WatchCommand) throws {
         self.wish = wish
@@ -81,7 +102,63 @@ final class FilmPlayback: Playback {
         }
     }
 
+    /// First the subtitles, and the sound: nothing else is heard before.
+    override func play() {
+        guard let file = wish.subtitles else { return chooseSound() }
+        movieCall("AddSubtitles", [.string(FileURI.uri(file))]) { $0.chooseSound() }
+    }
+
+    private func chooseSound() {
+        guard let number = wish.audio, !isChosen else { return super.play() }
+        isWaitingForTracks = tracks.isEmpty
+        guard !tracks.isEmpty else { return }
+        movieCall("SelectTrack", [.string("audio"), .int32(Int32(number - 1))]) {
+            $0.isChosen = true
+            $0.startPlaying()
+        }
+    }
+
+    private func startPlaying() { super.play() }
+
+    /// Ends with the reason if it is refused.
+    private func movieCall(_ member: String, _ arguments: [Value], _ then: @escaping (FilmPlayback) -> Void) {
+        plugin.call(member, arguments, of: Self.movie.interface, at: Self.movie.objectPath) { [weak self] answer in
+            guard let self else { return }
+            if case .failure(let failure) = answer { end(failure) } else { then(self) }
+        }
+    }
+
+    private func learn(_ tracks: [[String: Value]]) {
+        self.tracks = tracks
+        // A film that follows begins with its first sound.
+        guard !tracks.isEmpty else {
+            isChosen = false
+            return
+        }
+        if isWaitingForTracks {
+            chooseSound()
+        } else if let number = wish.audio, !isChosen, line.state == "playing" {
+            isChosen = true
+            movieCall("SelectTrack", [.string("audio"), .int32(Int32(number - 1))]) { _ in }
+        }
+    }
+
+    /// The next sound; the next subtitles, and after the last ones none.
+    private func chooseNext(_ type: String) {
+        let found = tracks.filter { $0["type"]?.stringValue == type }
+        let next = found.firstIndex { $0["selected"]?.boolValue == true }.map { $0 + 1 } ?? 0
+        let number = next < found.count ? next : type == "audio" ? 0 : -1
+        guard !found.isEmpty else { return note("the film has no \(type) tracks") }
+        movieCall("SelectTrack", [.string(type), .int32(Int32(number))]) { playback in
+            let words = number < 0 ? [] : ["language", "title"].compactMap { found[number][$0]?.stringValue?.escaped }
+            playback.note(
+                ([number < 0 ? "no \(type)s" : "\(type) \(number + 1)"] + words.filter { !$0.isEmpty })
+                    .joined(separator: " "))
+        }
+    }
+
     override func changed(_ properties: [String: Value]) {
+        if let list = properties["Tracks"]?.arrayValue { learn(list.compactMap(\.asProperties)) }
         if let isOn = properties["Fullscreen"]?.boolValue { isFullscreen = isOn }
         if let rate = properties["Rate"]?.doubleValue { self.rate = rate }
         if let loops = properties["Loops"]?.int32Value { self.loops = Int(loops) }
@@ -118,12 +195,18 @@ final class FilmPlayback: Playback {
         case .letter("9"): turn(-0.05)
         case .letter("0"): turn(0.05)
         case .letter("m"): toggleMute()
+        case .letter("."): step(1)
+        case .letter(","): step(-1)
+        case .letter("#"): chooseNext("audio")
+        case .letter("j"): chooseNext("subtitle")
         case .letter("l"):
             plugin.set("Loops", .int32(loops == 0 ? -1 : 0))
             note(loops == 0 ? "repeat" : "once")
         case .space, .left, .right, .letter, .editing: super.pressed(key)
         }
     }
+
+    private func step(_ pictures: Int32) { movieCall("Step", [.int32(pictures)]) { _ in } }
 
     private func changeRate(_ steps: Int) {
         let now = Self.rates.firstIndex { $0 >= rate } ?? 2

@@ -35,6 +35,30 @@ public struct TestMedia: Sendable, CustomStringConvertible {
     ]
     private static let x264 = ["-c:v", "libx264", "-preset", "veryfast", "-crf", "20", "-c:a", "aac", "-b:a", "64k"]
 
+    /// As ffmpeg reads it from its command line.
+    private static let srt =
+        "data:text/plain;base64,"
+        + Data(
+            """
+            1
+            00:00:00,000 --> 00:00:02,000
+            First
+
+            2
+            00:00:04,000 --> 00:00:06,000
+            SUBTITLE
+
+            3
+            00:00:08,000 --> 00:00:09,000
+            Third
+
+            4
+            00:00:10,000 --> 00:00:11,000
+            End
+
+            """.utf8
+        ).base64EncodedString()
+
     private init(_ name: String, _ recipe: [String], shift: Double = 0, cut: Double = 0, turned: Bool = false) {
         (self.name, self.recipe, self.shift, self.cut, self.turned) = (name, recipe, shift, cut, turned)
     }
@@ -83,8 +107,22 @@ public struct TestMedia: Sendable, CustomStringConvertible {
             ]),
     ]
 
+    /// Films with more than pictures and one sound.
+    private static let rich = [
+        // Two sounds, and two subtitles: their second of four is shown from 4 to 6 s.
+        TestMedia(
+            "tracks.mkv",
+            [
+                "-i", "@short-gop.mp4", "-f", "lavfi", "-i", "sine=880:d=12", "-f", "srt", "-i", srt, "-f", "srt", "-i",
+                srt, "-map", "0:v", "-map", "0:a", "-map", "1:a", "-map", "2:s", "-map", "3:s", "-c:v", "copy", "-c:a",
+                "aac", "-c:s", "srt", "-metadata:s:a:0", "language=eng", "-metadata:s:a:1", "language=deu",
+                "-metadata:s:a:1", "title=Commentary", "-metadata:s:s:0", "language=eng", "-metadata:s:s:1",
+                "language=deu", "-disposition:s", "0",
+            ])
+    ]
+
     public static func named(_ name: String) -> TestMedia {
-        guard let found = all.first(where: { $0.name == name }) else { fatalError("no film \(name)") }
+        guard let found = (all + rich).first(where: { $0.name == name }) else { fatalError("no film \(name)") }
         return found
     }
 

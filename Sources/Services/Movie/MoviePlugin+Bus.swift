@@ -22,6 +22,28 @@ extension MoviePlugin {
                     try movie.screen.setFullscreen(call.arguments[0].boolValue == true)
                 }
             },
+            .init("SelectTrack", "si") { movie, call in
+                movie.answer(call) { () throws(SessionError) in
+                    guard let kind = TrackKind(rawValue: call.arguments[0].stringValue ?? "") else {
+                        throw SessionError(.badParameter, "the type of a track must be audio, video or subtitle")
+                    }
+                    let number = Int(call.arguments[1].int32Value ?? -1)
+                    guard number >= -1 else {
+                        throw SessionError(.badParameter, "a track has a number from 0, or -1 for none, not \(number)")
+                    }
+                    try movie.film.select(kind, number < 0 ? nil : number)
+                }
+            },
+            .init("AddSubtitles", "s") { movie, call in
+                movie.answer(call) { () throws(SessionError) in
+                    try movie.film.addSubtitles(uri: call.arguments[0].stringValue ?? "")
+                }
+            },
+            .init("Step", "i") { movie, call in
+                movie.answer(call) { () throws(SessionError) in
+                    try movie.step(Int(call.arguments[0].int32Value ?? 0))
+                }
+            },
             .init("Exit", "") { movie, call in
                 movie.exit()
                 call.reply()
@@ -36,6 +58,14 @@ extension MoviePlugin {
         } catch {
             call.fail(Failure(error))
         }
+    }
+
+    private static func described(_ track: MediaTrack) -> Value {
+        .properties([
+            ("type", .string(track.kind.rawValue)), ("selected", .bool(track.isSelected)),
+            ("language", .string(track.language)), ("title", .string(track.title)), ("codec", .string(track.codec)),
+            ("file", .bool(track.isFile)),
+        ])
     }
 
     static var properties: [Announcement<MoviePlugin>.Property] {
@@ -53,6 +83,18 @@ extension MoviePlugin {
                     }
                     movie.player.changing { movie.screen.scaling = scaling }
                 }),
+            .init(
+                "ControlStyle", "s", { .string($0.controlStyle.rawValue) },
+                set: { movie, value throws(Failure) in
+                    guard let style = MoviePlugin.ControlStyle(rawValue: value.stringValue ?? "") else {
+                        let names = MoviePlugin.ControlStyle.allCases.map(\.rawValue).joined(separator: ", ")
+                        let word = quoted(value.stringValue ?? "")
+                        throw Failure(.badParameter("ControlStyle must be one of \(names), not \(word)"))
+                    }
+                    movie.player.changing { movie.controlStyle = style }
+                }),
+            .init("Tracks", "aa{sv}", { .array(of: "a{sv}", $0.film.tracks.map(described)) }),
+            .init("IsLive", "b", { .bool($0.isLive) }),
             .init(
                 "ShouldAutoplay", "b", { .bool($0.shouldAutoplay) },
                 set: { movie, value throws(Failure) in

@@ -14,14 +14,21 @@ public final class MoviePlugin: Plugin {
         case userExited = "user-exited"
     }
 
+    /// Whether what a key did is drawn into the pictures. The raw value is the word on the wire.
+    enum ControlStyle: String, CaseIterable {
+        case none, embedded, fullscreen, `default`
+    }
+
     public let player: PlayerPlugin
     /// The film is over; called after the signal was sent. For an error, the message gives the reason.
     public var onFinished: ((FinishReason, String?) -> Void)?
 
+    let film: any FilmEngine
     let screen: any MovieScreen
     let connection: Connection
     /// Whether a prepared film plays by itself.
     var shouldAutoplay = true
+    var controlStyle = ControlStyle.default
     /// Where a film begins, in seconds; −1: at its beginning.
     var initialTime = -1.0
     private let saver: ScreenSaver
@@ -31,10 +38,10 @@ public final class MoviePlugin: Plugin {
     /// Creates the session. The caller owns the bus name, and calls ``serve()``.
     /// - Parameter screen: where the engine shows its pictures; the plugin owns its callbacks from now on.
     public init(
-        _ engine: any PlayerEngine, on screen: any MovieScreen, _ description: AudioSessionClient.Description,
+        _ engine: any FilmEngine, on screen: any MovieScreen, _ description: AudioSessionClient.Description,
         on connection: Connection, _ loop: EventLoop
     ) {
-        (self.screen, self.connection) = (screen, connection)
+        (film, self.screen, self.connection) = (engine, screen, connection)
         player = PlayerPlugin(engine, description, kind: .moviePlayer, on: connection, loop)
         saver = ScreenSaver(description.name, on: connection)
         player.onSettled = { [unowned self] in settle() }
@@ -44,6 +51,7 @@ public final class MoviePlugin: Plugin {
         }
         player.onFinished = { [unowned self] _ in finish(.ended) }
         player.onFailed = { [unowned self] message in finish(.error, message) }
+        engine.onTracks = { [unowned self] in player.changing {} }
         screen.onChanged = { [unowned self] in player.changing {} }
         screen.onFullscreen = { [unowned self] in tell($0) }
         // The engine reports the failure of the film; with the window, full screen has ended.
@@ -68,7 +76,8 @@ public final class MoviePlugin: Plugin {
     }
 
     private func settle() {
-        saver.isInhibited = player.engine.state == .playing && screen.mediaTypes.contains("video")
+        saver.isInhibited =
+            player.engine.state == .playing && screen.mediaTypes.contains("video") && screen.output != "none"
         announcement?.update(self)
     }
 
@@ -118,6 +127,9 @@ public final class MoviePlugin: Plugin {
         return isWhole ? ["playable", "playthrough-ok"] : ["playable"]
     }
 
+    /// It comes from the network and has no end.
+    var isLive: Bool { player.itemStatus == .ready && sourceType == "streaming" && player.engine.duration == nil }
+
     var sourceType: String {
         guard let uri = player.engine.uri else { return "unknown" }
         return uri.lowercased().hasPrefix("file:") ? "file" : "streaming"
@@ -150,8 +162,52 @@ public final class MoviePlugin: Plugin {
                 (engine.volume, volumeBefore) = engine.volume > 0 ? (0, engine.volume) : (volumeBefore, 0)
             }
         case .toggleLoop: player.changing { engine.loops = engine.loops == 0 ? -1 : 0 }
-        case .exit: exit()
+        case .step(let pictures): try? step(pictures)
+        case .nextTrack(let kind): chooseNext(kind)
+        case .exit: return exit()
         }
+        if controlStyle != .none { screen.note(remark(after: command)) }
+    }
+
+    /// Pauses, and shows another picture.
+    func step(_ pictures: Int) throws(SessionError) {
+        player.pause()
+        try player.changing { () throws(SessionError) in try film.step(pictures) }
+    }
+
+    private func chooseNext(_ kind: TrackKind) {
+        let tracks = film.tracks.filter { $0.kind == kind }
+        let next = tracks.firstIndex(where: \.isSelected).map { $0 + 1 } ?? 0
+        // After the last subtitles come none.
+        let number = next < tracks.count ? next : kind == .subtitle ? nil : 0
+        player.changing { try? film.select(kind, number) }
+    }
+
+    /// What is drawn after a key.
+    private func remark(after command: MovieCommand) -> String {
+        let engine = player.engine
+        switch command {
+        case .changeVolume, .toggleMute: return "\(Int((engine.volume * 100).rounded())) %"
+        case .changeRate: return "× \(engine.rate)"
+        case .toggleLoop: return engine.loops == 0 ? "once" : "repeat"
+        case .nextTrack(let kind):
+            let tracks = film.tracks.filter { $0.kind == kind }
+            guard let number = tracks.firstIndex(where: \.isSelected) else { return "no \(kind.rawValue)s" }
+            let words = [tracks[number].language, tracks[number].title].filter { !$0.isEmpty }
+            return (["\(kind.rawValue) \(number + 1)/\(tracks.count)"] + words).joined(separator: " ")
+        case .playOrPause, .seek, .step, .toggleFullscreen, .leaveFullscreen, .exit:
+            let sign = player.state == .playing ? "▶" : "▮▮"
+            let times = [engine.position, engine.duration ?? 0].map(MoviePlugin.clock)
+            return "\(sign) \(times[0])" + (engine.duration == nil ? "" : " / \(times[1])")
+        }
+    }
+
+    /// `1:02:03`, or `2:03`.
+    private static func clock(_ seconds: Double) -> String {
+        let all = Int(max(0, seconds.isFinite ? seconds : 0))
+        func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
+        let minutes = all / 60 % 60
+        return (all >= 3_600 ? "\(all / 3_600):\(two(minutes))" : "\(minutes)") + ":\(two(all % 60))"
     }
 
     /// What the volume was before the key that mutes was pressed.

@@ -29,17 +29,29 @@ package enum Elements {
 
     /// A new bin from a description for gst-launch, with a floating reference; or the reason why it cannot be built, mostly
     /// because an element is not installed.
-    /// - Parameter hasPads: whether unlinked pads become pads of the bin.
-    package static func bin(_ description: String, hasPads: Bool = false) -> Result<Element, Missing> {
+    package static func bin(_ description: String) -> Result<Element, Missing> {
         var error: UnsafeMutablePointer<GError>?
         // Without the flag, an element that is missing would be left out.
         let made = gst_parse_bin_from_description_full(
-            description, hasPads ? 1 : 0, nil, GST_PARSE_FLAG_FATAL_ERRORS, &error)
+            description, 0, nil, GST_PARSE_FLAG_FATAL_ERRORS, &error)
         defer { if let error { g_error_free(error) } }
         guard let made else {
             return .failure(Missing(message: error.map { String(cString: $0.pointee.message) } ?? ""))
         }
         return .success(UnsafeMutableRawPointer(made).assumingMemoryBound(to: GstElement.self))
+    }
+
+    /// Gives a bin an entry that leads to the pad `sink` of one of its elements.
+    /// - Returns: the entry, which the caller owns; nil if there is no such element.
+    package static func entry(to name: String, of bin: Element) -> UnsafeMutablePointer<GstPad>? {
+        guard let element = child(name, of: bin), let inner = gst_element_get_static_pad(element, "sink") else {
+            return nil
+        }
+        defer { gst_object_unref(inner) }
+        guard let pad = gst_ghost_pad_new("sink", inner) else { return nil }
+        gst_object_ref(pad)
+        gst_element_add_pad(bin, pad)
+        return pad
     }
 
     /// An element is not installed.

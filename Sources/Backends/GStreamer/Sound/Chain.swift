@@ -9,8 +9,9 @@ final class Chain {
     let source: MediaSource
     /// The chain's output, valid as long as the chain.
     let pad: UnsafeMutablePointer<GstPad>
-    /// The output of the pictures of a film; nil: the source is played for its sound alone. Valid as long as the chain.
-    let pictures: UnsafeMutablePointer<GstPad>?
+    /// The streams of a film, and the output of its pictures; nil: the source is played for its sound alone. Valid as long
+    /// as the chain.
+    let film: (tracks: FilmTracks, pictures: UnsafeMutablePointer<GstPad>)?
     var tags = MediaTags()
 
     private let pipeline: Pipeline
@@ -18,7 +19,8 @@ final class Chain {
     private let origin: UnsafeMutablePointer<GstElement>
 
     /// Adds it to the pipeline, not linked, in the state NULL.
-    init(_ source: MediaSource, in pipeline: Pipeline) throws(PipelineError) {
+    /// - Parameter heard: which sound of a film.
+    init(_ source: MediaSource, hearing heard: Int = 0, in pipeline: Pipeline) throws(PipelineError) {
         let description = source.description + " ! identity name=end silent=true"
         Runtime.provide(description)
         switch Elements.bin(description) {
@@ -41,7 +43,7 @@ final class Chain {
         gst_object_ref(pad)
         gst_element_add_pad(bin, pad)
         (self.pad, self.origin) = (pad, origin)
-        pictures = source.isFilm ? Chain.route(origin, in: bin) : nil
+        film = source.isFilm ? Chain.route(origin, hearing: heard, in: bin) : nil
         source.apply(to: origin)
         if !source.traits.isFile, let way = gst_element_get_static_pad(origin, "src") {
             shim_limit_supply(way, inner, Preamble.limit)
@@ -56,22 +58,22 @@ final class Chain {
 
     deinit {
         gst_object_unref(pad)
-        if let pictures { gst_object_unref(pictures) }
+        if let film { gst_object_unref(film.pictures) }
     }
 
     /// Leads the sound and the pictures of a film to their queues, and gives the bin an output for the pictures.
     private static func route(
-        _ origin: UnsafeMutablePointer<GstElement>, in bin: UnsafeMutablePointer<GstElement>
-    ) -> UnsafeMutablePointer<GstPad>? {
+        _ origin: UnsafeMutablePointer<GstElement>, hearing heard: Int, in bin: UnsafeMutablePointer<GstElement>
+    ) -> (tracks: FilmTracks, pictures: UnsafeMutablePointer<GstPad>)? {
         guard let sound = Elements.child("sound", of: bin), let pictures = Elements.child("pictures", of: bin),
             let inner = gst_element_get_static_pad(pictures, "src")
         else { return nil }
         defer { gst_object_unref(inner) }
-        shim_route(origin, sound, pictures)
+        let tracks = FilmTracks(of: origin, sound: sound, pictures: pictures, heard: heard)
         guard let pad = gst_ghost_pad_new("pictures", inner) else { return nil }
         gst_object_ref(pad)
         gst_element_add_pad(bin, pad)
-        return pad
+        return (tracks, pad)
     }
 
     /// Sets it to the pipeline's state: playing or paused.

@@ -18,11 +18,7 @@ struct Failure {
         let reason = Fault(fault, missing: missing).reason
         switch reason {
         case .none: self.init("'\(item)' cannot be played: GStreamer gave no reason", isAboutFormat: false)
-        case .missing(let plugin):
-            self.init(
-                "'\(item)' cannot be played: no plugin for \(plugin) is installed; "
-                    + "\(Packages.decoders) and \(Packages.others) have most",
-                isAboutFormat: true)
+        case .missing(let plugin): self.init(lacking: plugin, item: item)
         case _ where isServer && fault.isAboutResource:
             // The most common reason if other programs can use the server.
             let named = getenv("PULSE_SERVER").map { "; PULSE_SERVER is '\(String(cString: $0))'" } ?? ""
@@ -49,6 +45,14 @@ struct Failure {
         case .empty, .core: self.init("'\(item)': \(fault.text)", isAboutFormat: true)
         case .other: self.init("'\(item)': \(fault.text)", isAboutFormat: false)
         }
+    }
+
+    /// GStreamer has no plugin for a format, as it describes it.
+    init(lacking plugin: String, item: String) {
+        self.init(
+            "'\(item)' cannot be played: no plugin for \(plugin) is installed; "
+                + "\(Packages.decoders) and \(Packages.others) have most",
+            isAboutFormat: true)
     }
 
     private init(_ item: String, _ reason: String, _ fault: Fault) {

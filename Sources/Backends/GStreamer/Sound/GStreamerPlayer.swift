@@ -13,9 +13,13 @@ public final class GStreamerPlayer: QueueingEngine {
     private let loop: EventLoop
     private let identity: StreamIdentity
     /// The end of the pictures; nil: it plays sound alone.
-    private let pictures: (any PictureTail)?
+    let pictures: (any PictureTail)?
+    /// What was chosen of the loaded film.
+    var choice = FilmChoice()
+    /// Steps from picture to picture that wait for the end of a seek.
+    var steps = 0
     /// A film was played to its end, and shows its last picture.
-    private var isAtEnd = false
+    var isAtEnd = false
     private var content = Content.nothing
     /// The previous item, which is silent. It keeps the connection to the server until the next item uses it.
     private var retired: Item?
@@ -48,7 +52,7 @@ public final class GStreamerPlayer: QueueingEngine {
         var isLive = false
     }
 
-    private var item: Item? {
+    var item: Item? {
         if case .item(let item) = content { item } else { nil }
     }
 
@@ -69,6 +73,7 @@ public final class GStreamerPlayer: QueueingEngine {
     public var onItemChanged: (() -> Void)?
     public var onSeeked: ((Double) -> Void)?
     public var onTags: ((MediaTags) -> Void)?
+    public var onTracks: (() -> Void)?
     public var onAdvanced: (() -> Void)?
     public var onPlaylist: (([PlaylistEntry]) -> Void)?
 
@@ -170,7 +175,10 @@ public final class GStreamerPlayer: QueueingEngine {
 
     // MARK: The item
 
-    public var position: Double { item?.position ?? kept?.position ?? 0 }
+    public var position: Double {
+        if isAtEnd, let duration { return duration }
+        return item?.position ?? kept?.position ?? 0
+    }
     public var duration: Double? { item?.duration ?? kept?.duration }
     public var channels: Int { item?.channels ?? kept?.channels ?? 0 }
     public var loadedRanges: [ClosedRange<Double>] { item?.loadedRanges ?? [] }
@@ -194,6 +202,7 @@ public final class GStreamerPlayer: QueueingEngine {
         self.uri = uri
         do throws(MediaSource.Refusal) {
             let source = try pictures == nil ? MediaSource(uri: uri) : MediaSource(filmAt: uri)
+            if pictures != nil { choice = FilmChoice(besideFilmAt: uri) }
             if let list = source.list {
                 later { $0.take(list) }
             } else if !source.traits.isFile, Playlist.isNamedAsList(uri) {
@@ -215,7 +224,7 @@ public final class GStreamerPlayer: QueueingEngine {
         turn.disarm()
         watchdog.disarm()
         closeItem()
-        uri = nil
+        (uri, choice) = (nil, FilmChoice())
         following = nil
         state = .stopped
     }
@@ -272,9 +281,10 @@ public final class GStreamerPlayer: QueueingEngine {
     }
 
     private func open(_ source: MediaSource) {
-        isAtEnd = false
+        (isAtEnd, steps) = (false, 0)
         do throws(PipelineError) {
-            let made = try Item(source, identity: identity, device: device, pictures: pictures, loop: loop)
+            let made = try Item(
+                source, identity: identity, device: device, pictures: pictures, hearing: choice.sound, loop: loop)
             made.volume.set(isMuted ? 0 : volume)
             made.duck.set(GainRamp.gain(duckGain))
             made.apply(filters: filters, pan: pan)
@@ -305,7 +315,12 @@ public final class GStreamerPlayer: QueueingEngine {
             following = nil
             onAdvanced?()
             onItemChanged?()
+        case .tracks:
+            if let tracks = item?.tracks { choice.apply(to: tracks) }
+            onTracks?()
+            onItemChanged?()
         case .seeked(let position): onSeeked?(position)
+        case .steady: stepOn()
         case .tags(let tags): onTags?(tags)
         case .ended:
             guard state == .playing, let item else { return }
@@ -325,6 +340,7 @@ public final class GStreamerPlayer: QueueingEngine {
                 reopen(at: 0, loopsLeft: loops)
             }
             onFinished?(true)
+            if isAtEnd, self.item === item { showLastPicture() }
         case .failed(let failure): take(failure)
         }
     }
@@ -465,7 +481,7 @@ public final class GStreamerPlayer: QueueingEngine {
 
     public func seek(to seconds: Double) {
         guard !seconds.isNaN, item != nil || kept != nil else { return }
-        isAtEnd = false
+        (isAtEnd, steps) = (false, 0)
         item?.finishCrossing()
         if let item {
             item.seek(to: Times.nanoseconds(seconds), told: true)
@@ -476,5 +492,10 @@ public final class GStreamerPlayer: QueueingEngine {
         }
         // Stopped means silent at the beginning; anywhere else it is paused.
         if state == .stopped, seconds > 0 { state = .paused }
+    }
+
+    /// The picture is another one than that at the beginning.
+    func leftTheBeginning() {
+        if state == .stopped { state = .paused }
     }
 }

@@ -10,9 +10,13 @@ final class Item {
         case ready
         case durationChanged
         case seeked(Double)
+        /// No seek is in progress or waiting any more.
+        case steady
         case tags(MediaTags)
         /// It has begun or stopped waiting for the network.
         case stalled
+        /// The streams of a film are known.
+        case tracks
         /// The next item is heard now, and has become the item.
         case advanced
         case ended
@@ -51,20 +55,20 @@ final class Item {
 
     init(
         _ source: MediaSource, identity: StreamIdentity, device: String?, pictures: (any PictureTail)? = nil,
-        loop: EventLoop
+        hearing heard: Int = 0, loop: EventLoop
     ) throws(PipelineError) {
         self.loop = loop
         self.pictures = pictures
         let pipeline = try Pipeline(SoundTail.description, on: loop, reachesServer: true)
-        let chain = try Chain(source, in: pipeline)
+        let chain = try Chain(source, hearing: heard, in: pipeline)
         let tail = try SoundTail(in: pipeline, identity: identity, device: device, title: source.title, on: loop)
         guard let succession = Succession(in: pipeline, to: tail.head), succession.link(chain)
         else { throw PipelineError(message: "the pipeline is incomplete") }
         (self.pipeline, self.tail, self.succession, self.chain) = (pipeline, tail, succession, chain)
         playhead = Playhead(source.traits)
-        if let pictures, let pad = chain.pictures {
+        if let pictures, let film = chain.film {
             do throws(Elements.Missing) {
-                try pictures.enter(pipeline.element, from: pad, title: source.title)
+                try pictures.enter(pipeline.element, from: film.pictures, with: film.tracks, title: source.title)
             } catch {
                 throw PipelineError(message: error.message)
             }
@@ -108,6 +112,8 @@ final class Item {
     }
 
     var isReady: Bool { playhead.isReady }
+    /// Whether no seek is in progress or waiting.
+    var isSteady: Bool { playhead.isSteady }
 
     var loops: Int {
         get { playhead.loops }
@@ -138,6 +144,19 @@ final class Item {
     func seek(to time: GstClockTime, told: Bool) {
         handle(.seek(Playhead.Target(time: min(time, knownEnd ?? time), isTold: told)))
     }
+
+    /// The streams of a film; nil: it is sound alone.
+    var tracks: FilmTracks? { chain.film?.tracks }
+
+    /// Hears another sound of a film.
+    func hear(_ number: Int) {
+        guard let tracks else { return }
+        pipeline.perform { tracks.hear(number) }
+        refresh()
+    }
+
+    /// Seeks to where it is: a change to its streams takes effect.
+    func refresh() { handle(.seekHere(position: pipelinePosition)) }
 
     private var knownEnd: GstClockTime? { knownDuration.map { GstClockTime(clamping: $0) } }
 
@@ -264,11 +283,16 @@ final class Item {
 
     private func take(_ message: UnsafeMutablePointer<GstMessage>) {
         if succession.take(message, after: chain) { return }
+        if let tracks, tracks.take(message) {
+            if let plugin = tracks.missing { return lacks(plugin) }
+            onEvent?(.tracks)
+        }
         if let pictures, pictures.take(message, of: pipeline.element) == .hasNoSound { tail.outlet.remove() }
         switch Notice(message) {
         case .prerolled:
             pipeline.settle()
             handle(.done)
+            if playhead.isSteady { onEvent?(.steady) }
             if isReadToEnd, playhead.isSteady {
                 isReadToEnd = false
                 handle(.segmentDone)
@@ -303,6 +327,12 @@ final class Item {
 
 // Streams from the network.
 extension Item {
+    /// Other streams of the film would be played without what is lost.
+    private func lacks(_ plugin: String) {
+        let failure = Failure(lacking: plugin, item: source.name)
+        onEvent?(.failed(Failure(failure.message, isAboutFormat: false)))
+    }
+
     private func buffered(_ percent: Int) {
         let was = isStalled
         buffering.take(percent)

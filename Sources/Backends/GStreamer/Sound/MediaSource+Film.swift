@@ -29,7 +29,7 @@ extension MediaSource {
     /// The queues let sound and pictures wait for each other. Their sizes: pictures may have many megabytes each.
     private static func film(with properties: String = "") -> String {
         "queue name=pictures max-size-buffers=3 max-size-bytes=0 max-size-time=0  "
-            + "uridecodebin3 name=source\(properties)  "
+            + "uridecodebin name=source\(properties)  "
             + "queue name=sound max-size-buffers=0 max-size-bytes=0 max-size-time=1000000000"
     }
 

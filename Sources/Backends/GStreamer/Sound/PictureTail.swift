@@ -12,10 +12,14 @@ package protocol PictureTail: AnyObject {
     var onFailed: ((String) -> Void)? { get set }
 
     /// Adds its elements to a pipeline in the state NULL, and links them to the pictures of the source.
-    /// - Parameter title: the name of the item until its tags are known.
+    /// - Parameters:
+    ///   - tracks: the streams of the source; those of its subtitles that are shown are drawn into the pictures.
+    ///   - title: the name of the item until its tags are known.
     func enter(
-        _ pipeline: Elements.Element, from source: UnsafeMutablePointer<GstPad>, title: String
+        _ pipeline: Elements.Element, from source: UnsafeMutablePointer<GstPad>, with tracks: FilmTracks, title: String
     ) throws(Elements.Missing)
+    /// When the last picture of the current film is shown; nil before there is one.
+    var lastPicture: PictureTimes? { get }
     /// The pipeline is in the state NULL, and goes. Does nothing if it has left already.
     func leave(_ pipeline: Elements.Element)
     /// Handles a message of the bus, which is borrowed.

@@ -28,6 +28,9 @@ public final class FilmScreen: MovieScreen {
         /// The pad at which the first picture waits, which is owned here, and the number of the probe.
         var gate: UnsafeMutablePointer<GstPad>?
         var hold: gulong = 0
+        let tracks: FilmTracks
+        /// Owned here.
+        let last: OpaquePointer
     }
 
     private let loop: EventLoop
@@ -42,6 +45,7 @@ public final class FilmScreen: MovieScreen {
     private var former: [Film] = []
     private var lastPlace: UInt32 = 0
     private lazy var settling = Timer(on: loop) { [unowned self] in onStale?() }
+    private lazy var noting = Timer(on: loop) { [unowned self] in show(note: "") }
 
     package var onStale: (() -> Void)?
     package var onFailed: ((String) -> Void)?
@@ -170,8 +174,23 @@ public final class FilmScreen: MovieScreen {
 
     public func hide() {
         settling.disarm()
+        noting.disarm()
         window?.hide()
         forgetLast()
+    }
+
+    public func note(_ text: String) {
+        // Pango reads markup.
+        let escaped = text.map { $0 == "&" ? "&amp;" : $0 == "<" ? "&lt;" : String($0) }.joined()
+        show(note: escaped)
+        noting.arm(after: 2)
+    }
+
+    private func show(note: String) {
+        guard let sink = film?.bin, let element = Elements.child("note", of: sink) else { return }
+        shim_set_string(element, "text", note)
+        // While it plays, the next picture has it.
+        settling.arm(after: 0)
     }
 
     private func forgetLast() {
@@ -192,7 +211,12 @@ public final class FilmScreen: MovieScreen {
 
 extension FilmScreen: PictureTail {
     private static let elements =
-        "videoconvert ! deinterlace mode=auto ! videoflip name=turn video-direction=auto ! "
+        "videoconvert name=entry ! deinterlace mode=auto ! videoflip name=turn video-direction=auto ! \(words) ! "
+    /// The height of a letter is a part of that of the picture.
+    private static let words =
+        "textoverlay name=words wait-text=false scale-mode=par font-desc=\"Sans Semi-Bold 20\" valignment=bottom "
+        + "line-alignment=center ypad=16 ! textoverlay name=note wait-text=false scale-mode=par "
+        + "font-desc=\"Sans 16\" valignment=top halignment=left line-alignment=left"
     /// The place has the right shape, so the picture fills it.
     private static let x11 =
         "videoconvertscale add-borders=false ! ximagesink name=screen force-aspect-ratio=false handle-events=false "
@@ -201,7 +225,7 @@ extension FilmScreen: PictureTail {
     private static let nowhere = "fakesink name=screen sync=true qos=true"
 
     package func enter(
-        _ pipeline: Elements.Element, from source: UnsafeMutablePointer<GstPad>, title: String
+        _ pipeline: Elements.Element, from source: UnsafeMutablePointer<GstPad>, with tracks: FilmTracks, title: String
     ) throws(Elements.Missing) {
         if let film { former.append(film) }
         film = nil
@@ -215,20 +239,24 @@ extension FilmScreen: PictureTail {
             isUsed = true
         }
         let bin: Elements.Element
-        switch Elements.bin(
-            FilmScreen.elements + (used == .none ? FilmScreen.nowhere : FilmScreen.x11), hasPads: true)
-        {
+        switch Elements.bin(FilmScreen.elements + (used == .none ? FilmScreen.nowhere : FilmScreen.x11)) {
         case .success(let made): bin = made
         case .failure(let missing): throw missing
         }
         Elements.add(bin, to: pipeline)
         guard let sink = Elements.child("screen", of: bin), let turn = Elements.child("turn", of: bin),
-            let entry = gst_element_get_static_pad(bin, "sink"), let gate = gst_element_get_static_pad(turn, "src")
+            let words = Elements.child("words", of: bin), let entry = Elements.entry(to: "entry", of: bin),
+            let gate = gst_element_get_static_pad(turn, "src"),
+            let drawn = gst_element_get_static_pad(words, "video_sink"),
+            let end = gst_element_get_static_pad(sink, "sink"), let last = shim_watch_last_picture(end)
         else { throw Elements.Missing(message: "the pipeline has no end for pictures") }
+        tracks.draw(at: drawn)
+        gst_object_unref(drawn)
+        gst_object_unref(end)
         gst_pad_link(source, entry)
         gst_object_unref(entry)
         shim_watch_size(gate, pipeline)
-        var film = Film(pipeline: pipeline, bin: bin, sink: sink, gate: gate)
+        var film = Film(pipeline: pipeline, bin: bin, sink: sink, gate: gate, tracks: tracks, last: last)
         if let window {
             shim_set_string(sink, "display", display)
             // The error of a window that does not exist prepares its connection for the end of the server.
@@ -255,6 +283,7 @@ extension FilmScreen: PictureTail {
 
     private func release(_ gone: Film, keepingPicture: Bool) {
         if let gate = gone.gate { gst_object_unref(gate) }
+        shim_last_picture_free(UnsafeMutableRawPointer(gone.last))
         guard gone.place != 0 else { return }
         if keepingPicture {
             forgetLast()
@@ -266,8 +295,8 @@ extension FilmScreen: PictureTail {
 
     package func take(_ message: UnsafeMutablePointer<GstMessage>, of pipeline: Elements.Element) -> PictureNews {
         guard film?.pipeline == pipeline else { return .nothing }
-        var (size, types) = (shim_size(), guint(0))
-        if shim_stream_types(message, &types) != 0 { return found(types) }
+        var size = shim_size()
+        if shim_tracks_known(message) != 0, let film { return found(film.tracks.kinds) }
         if message.pointee.type == GST_MESSAGE_APPLICATION, shim_picture_size(message, &size) != 0 {
             found(size)
         } else if message.pointee.type == GST_MESSAGE_ASYNC_DONE, naturalSize != .unknown, !isReady {
@@ -278,10 +307,16 @@ extension FilmScreen: PictureTail {
         return .nothing
     }
 
+    package var lastPicture: PictureTimes? {
+        guard let film, isReady, film.sink != nil else { return nil }
+        let times = shim_last_picture_times(film.last)
+        guard times.end > 0 else { return nil }
+        return PictureTimes(start: UInt(times.start), end: UInt(times.end), usual: UInt(times.usual))
+    }
+
     /// What streams the film has is known.
-    private func found(_ types: guint) -> PictureNews {
-        let hasSound = types & GST_STREAM_TYPE_AUDIO.rawValue != 0
-        let hasPictures = types & GST_STREAM_TYPE_VIDEO.rawValue != 0
+    private func found(_ kinds: Set<TrackKind>) -> PictureNews {
+        let (hasSound, hasPictures) = (kinds.contains(.audio), kinds.contains(.video))
         guard hasSound || hasPictures else { return .nothing }
         mediaTypes = (hasSound ? ["audio"] : []) + (hasPictures ? ["video"] : [])
         if !hasPictures, let film, let bin = film.bin {

@@ -12,7 +12,8 @@ enum WindowKeys {
         letter("f"): .toggleFullscreen, letter("F"): .toggleFullscreen, escape: .leaveFullscreen,
         letter("q"): .exit, letter("Q"): .exit,
         letter("m"): .toggleMute, letter("9"): .changeVolume(-0.05), letter("0"): .changeVolume(0.05),
-        letter("l"): .toggleLoop,
+        letter("l"): .toggleLoop, letter("."): .step(1), letter(","): .step(-1),
+        letter("#"): .nextTrack(.audio), letter("j"): .nextTrack(.subtitle),
     ]
 
     private static func letter(_ letter: Unicode.Scalar) -> UInt32 { letter.value }

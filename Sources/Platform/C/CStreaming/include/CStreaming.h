@@ -46,11 +46,51 @@ void shim_count_bytes(GstPad *pad, shim_tally *tally);
 gint64 shim_tally_bytes(shim_tally *tally);
 void shim_tally_limit(shim_tally *tally, gint64 limit);
 
-// MARK: Films (route.c)
+// MARK: Subtitles (words.c)
 
-// Links the first output with sound, and the first one with pictures, that a source of films gets to these elements, which
-// are in the same bin.
-void shim_route(GstElement *source, GstElement *sound, GstElement *pictures);
+typedef struct shim_words shim_words;
+shim_words *shim_words_new(void);
+void shim_words_free(gpointer words);
+// A new list of subtitles, by its number.
+gint shim_words_add_list(shim_words *words);
+// A text of a list; times in nanoseconds of the film. Texts that are already in it are ignored.
+void shim_words_add(shim_words *words, gint list, guint64 start, guint64 end, const char *markup);
+// The list that is drawn from the next picture on; -1: none.
+void shim_words_show(shim_words *words, gint list);
+// Draws with the textoverlay whose entry this is.
+void shim_words_draw(shim_words *words, GstPad *entry);
+// Makes a list of the texts that a pad gives, and drops them.
+gint shim_words_collect(shim_words *words, GstPad *pad);
+
+// MARK: The streams of a film (film.c)
+
+typedef enum { SHIM_TRACK_AUDIO, SHIM_TRACK_VIDEO, SHIM_TRACK_SUBTITLE, SHIM_TRACK_OTHER } shim_track_kind;
+typedef struct shim_film shim_film;
+// Links one output with sound, and the first one with pictures, that a source of films gets to these elements, which are in
+// the same bin. `heard`: which of those with sound; the first one if there is no such. Posts "film-tracks" when all are known.
+shim_film *shim_film_new(GstElement *source, GstElement *sound, GstElement *pictures, gint heard);
+void shim_film_free(shim_film *film);
+// Borrowed.
+shim_words *shim_film_words(shim_film *film);
+guint shim_film_count(shim_film *film);
+typedef struct {
+    shim_track_kind kind;
+    // Of its subtitles, or -1.
+    gint list;
+    gboolean is_heard;
+    // NULL if unknown.
+    char *language, *title, *codec;
+} shim_track;
+// The caller clears it.
+shim_track shim_film_track(shim_film *film, guint place);
+void shim_track_clear(shim_track *track);
+// Links another output with sound, by its number among them. A flushing seek must follow.
+void shim_film_hear(shim_film *film, gint number);
+gboolean shim_tracks_known(GstMessage *message);
+// What a message about a missing plugin is about.
+shim_track_kind shim_lacking_kind(GstMessage *message);
+
+// MARK: Pictures (pictures.c)
 
 typedef struct {
     gint width, height;
@@ -61,8 +101,17 @@ typedef struct {
 void shim_watch_size(GstPad *pad, GstElement *pipeline);
 // The size in such a message; false for all others.
 gboolean shim_picture_size(GstMessage *message, shim_size *size);
-// What the streams of a source are (GstStreamType), if the message says that they are known.
-gboolean shim_stream_types(GstMessage *message, guint *types);
+
+// Nanoseconds of the film. After an exact seek, `start` may be later than the picture begins; `usual` is the length of one
+// by the rate of the film.
+typedef struct {
+    guint64 start, end, usual;
+} shim_picture_times;
+typedef struct shim_last_picture shim_last_picture;
+// Keeps the times of the last picture that passed a pad; all 0 before the first.
+shim_last_picture *shim_watch_last_picture(GstPad *pad);
+void shim_last_picture_free(gpointer last);
+shim_picture_times shim_last_picture_times(shim_last_picture *last);
 
 // MARK: The end of a screen (xlib.c)
 

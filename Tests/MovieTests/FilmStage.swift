@@ -1,0 +1,50 @@
+import EventLoop
+import Foundation
+import GStreamerBackend
+import PluginAPI
+import TestSupport
+import Testing
+import VideoBackend
+
+import class EventLoop.Timer
+
+/// The engine of the movie player with a film, a screen and a sound server.
+final class FilmStage {
+    let loop = EventLoop()
+    let pulse: any PrivateServer
+    let ear: Ear
+    let screen: PrivateScreen?
+    let player: GStreamerPlayer
+    let film: FilmScreen
+    var finished = 0
+    var failures: [String] = []
+    var commands: [MovieCommand] = []
+    var fullscreen: [FullscreenChange] = []
+
+    /// - Parameter name: of a film of ``TestMedia``, or the path of another one.
+    init(_ name: String, output: String = "auto", on other: PrivateScreen? = nil) throws {
+        screen = try other ?? PrivateScreen()
+        pulse = try ServerKind.standard.server()
+        ear = try Ear(pulse, sink: "speaker")
+        let display = try #require(screen).display
+        (player, film) = FilmPlayer.make(
+            on: loop, StreamIdentity(clientName: "test", server: pulse.serverString), display: display)
+        player.onFinished = { [unowned self] _ in finished += 1 }
+        player.onFailed = { [unowned self] in failures.append($0) }
+        film.onCommand = { [unowned self] in commands.append($0) }
+        film.onFullscreen = { [unowned self] in fullscreen.append($0) }
+        try film.choose(output: output)
+        player.load(uri: "file://" + (name.hasPrefix("/") ? name : try TestMedia.named(name).path()))
+    }
+
+    @discardableResult
+    func until(_ timeout: Double = 20, _ condition: () -> Bool) -> Bool {
+        var tick: Timer?
+        tick = Timer(on: loop) { tick?.arm(after: 0.002) }
+        tick?.arm(after: 0.002)
+        defer { tick = nil }
+        return loop.iterate(timeout: timeout, until: condition)
+    }
+
+    var number: Int { screen?.number() ?? -1 }
+}

@@ -1,0 +1,159 @@
+import DBus
+import EventLoop
+import Foundation
+import PluginAPI
+import SessionBus
+import TestSupport
+import Testing
+
+import class EventLoop.Timer
+
+/// `org.sessiond1.MoviePlayer` of the real program: which notices it sends, and when the screen saver stays off.
+@Suite(.serialized) struct MovieNoticeTests {
+    /// The screen saver of a desktop.
+    private final class Saver {
+        var log: [String] = []
+    }
+
+    private final class Stage {
+        let loop = EventLoop()
+        let bus: PrivateBus
+        let pulse: any PrivateServer
+        let screen: PrivateScreen
+        let saver = Saver()
+        let connection: Connection
+        private let daemon: Child
+        private let movie: Child
+        private(set) var place = ""
+        private var subscription: Subscription?
+        /// What was sent, in order: the name of a signal, or of a property with its value.
+        var notices: [(name: String, value: Value?)] = []
+
+        init() throws {
+            pulse = try ServerKind.standard.server()
+            screen = try PrivateScreen()
+            bus = try PrivateBus()
+            var environment = ["XDG_RUNTIME_DIR": bus.folder.path].merging(pulse.environment) { $1 }
+                .merging(bus.environment) { $1 }
+            environment["HOME"] = bus.folder.path
+            environment["GST_REGISTRY"] = TestMedia.registry
+            environment["DISPLAY"] = screen.display
+            connection = try Connection(.custom(bus.address), loop: loop)
+            connection.objects.export(
+                saver, at: "/org/freedesktop/ScreenSaver",
+                interfaces: [
+                    Interface<Saver>(
+                        name: "org.freedesktop.ScreenSaver",
+                        introspection: "<interface name=\"org.freedesktop.ScreenSaver\"/>",
+                        methods: [
+                            .init("Inhibit", "ss") { saver, call in
+                                saver.log.append("on")
+                                call.reply([.uint32(7)])
+                            },
+                            .init("UnInhibit", "u") { saver, call in
+                                saver.log.append("off")
+                                call.reply()
+                            },
+                        ], properties: [])
+                ])
+            _ = try connection.requestName("org.freedesktop.ScreenSaver")
+            daemon = try Child(try builtProduct(named: "sessiond"), environment: environment)
+            movie = try Child(
+                try builtProduct(named: "sessiond-movie"), ["--name", "Film"], environment: environment)
+            let prefix = PluginKind.moviePlayer.busName + "."
+            guard
+                until(
+                    30,
+                    {
+                        let names = (try? connection.askBusAndWait("ListNames", timeout: 5))?.first?.stringsValue ?? []
+                        place = names.first { $0.hasPrefix(prefix) } ?? ""
+                        return !place.isEmpty && names.contains(BusName.service)
+                    })
+            else { throw SupportError("sessiond-movie did not come up: \(movie.errors)") }
+            subscription = connection.subscribe(path: PluginKind.moviePlayer.objectPath) { [unowned self] message in
+                guard message.member == "PropertiesChanged" else {
+                    return notices.append((message.member ?? "", try? message.arguments().first))
+                }
+                connection.readChanges(message) { [unowned self] _, changes in
+                    for (name, value) in changes { notices.append((name, value)) }
+                }
+            }
+        }
+
+        @discardableResult
+        func until(_ timeout: Double = 20, _ condition: () -> Bool) -> Bool {
+            var tick: Timer?
+            tick = Timer(on: loop) { tick?.arm(after: 0.01) }
+            tick?.arm(after: 0.01)
+            defer { tick = nil }
+            return loop.iterate(timeout: timeout, until: condition)
+        }
+
+        /// Calls a method, and waits for the answer.
+        @discardableResult
+        func call(_ member: String, _ arguments: [Value] = [], of interface: String = BusName.player) -> Failure? {
+            var answer: Result<[Value], Failure>?
+            connection.call(place, PluginKind.moviePlayer.objectPath, interface, member, arguments) { answer = $0 }
+            until(30) { answer != nil }
+            if case .failure(let failure) = answer { return failure }
+            return nil
+        }
+
+        func set(_ property: String, _ value: Value) -> Failure? {
+            call(
+                "Set", [.string(PluginKind.moviePlayer.interface), .string(property), .variant(value)],
+                of: StandardName.properties)
+        }
+
+        func values(_ name: String) -> [Value?] { notices.filter { $0.name == name }.map(\.value) }
+    }
+
+    private static let movie = PluginKind.moviePlayer.interface
+
+    @Test func eachNotice_isSentOnce_andThatOfAirPlayNever() throws {
+        let stage = try Stage()
+        let film = "file://" + (try TestMedia.named("short-gop.mp4").path())
+        #expect(stage.call("Load", [.string(film)]) == nil)
+        #expect(stage.until { !stage.values("ReadyForDisplay").isEmpty && stage.screen.number() == 0 })
+        #expect(stage.set("ScalingMode", .string("fill")) == nil)
+        #expect(stage.call("Play") == nil)
+        #expect(stage.until { stage.screen.number() > 5 })
+        #expect(stage.until { stage.saver.log == ["on"] })
+        #expect(stage.call("SetFullscreen", [.bool(true)], of: Self.movie) == nil)
+        #expect(stage.until { !stage.values("DidEnterFullscreen").isEmpty })
+        #expect(stage.call("SetFullscreen", [.bool(false)], of: Self.movie) == nil)
+        #expect(stage.call("SeekTo", [.double(11.5)]) == nil)
+        #expect(stage.until { !stage.values("PlaybackDidFinish").isEmpty })
+        #expect(stage.until { stage.saver.log == ["on", "off"] })
+        for name in [
+            "ScalingMode", "PlaybackDidFinish", "LoadState", "Uri", "CurrentItem", "WillEnterFullscreen",
+            "DidEnterFullscreen", "WillExitFullscreen", "DidExitFullscreen", "ReadyForDisplay", "MediaTypes",
+            "SourceType", "Duration", "NaturalSize", "PreparedToPlay",
+        ] {
+            #expect(stage.values(name).count == 1, "\(name): \(stage.values(name))")
+        }
+        #expect(stage.values("State").map { $0?.stringValue } == ["playing", "paused"])
+        #expect(stage.values("PlaybackDidFinish").first??.stringValue == "ended")
+        #expect(stage.values("AirPlayVideoActive").isEmpty)
+    }
+
+    @Test func tracksAndSteps_areRefusedWithTheReason_andDoWhatTheySay() throws {
+        let stage = try Stage()
+        let select: (String, Int32) -> Failure? = {
+            stage.call("SelectTrack", [.string($0), .int32($1)], of: Self.movie)
+        }
+        #expect(select("audio", 0)?.message.contains("load a film") == true)
+        #expect(stage.call("Step", [.int32(1)], of: Self.movie) != nil)
+        let film = "file://" + (try TestMedia.named("tracks.mkv").path())
+        #expect(stage.call("Load", [.string(film)]) == nil)
+        #expect(stage.until { !stage.values("ReadyForDisplay").isEmpty && stage.screen.number() == 0 })
+        let tracks = stage.values("Tracks").last??.arrayValue?.compactMap(\.asProperties) ?? []
+        #expect(tracks.map { $0["type"]?.stringValue } == ["video", "audio", "audio", "subtitle", "subtitle"])
+        #expect(tracks.last?["language"]?.stringValue == "de")
+        #expect(select("sound", 0) != nil && select("audio", 5) != nil && select("audio", -1) != nil)
+        #expect(select("subtitle", 1) == nil && select("subtitle", -1) == nil && select("audio", 1) == nil)
+        #expect(stage.call("Step", [.int32(3)], of: Self.movie) == nil)
+        #expect(stage.until { stage.screen.number() == 3 })
+        #expect(stage.saver.log.isEmpty)
+    }
+}
