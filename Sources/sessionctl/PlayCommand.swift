@@ -14,7 +14,8 @@ struct PlayCommand: ParsableCommand {
             Files, folders, playlists (M3U, PLS), and URLs of files, streams and radios; and from the music library, \
             album:NAME, artist:NAME, song:NAME, genre:NAME, composer:NAME, playlist:NAME, podcast:NAME and \
             audiobook:NAME. Podcasts and audiobooks go on where they were. A URL with the scheme of another \
-            installed player plugin, such as tone:440, is played alone, by that plugin. On a terminal: space \
+            installed player plugin, such as tone:440, is played alone, by that plugin. Films alone are shown in a window, \
+            as by watch. On a terminal: space \
             pauses and resumes, left and right seek 5 s, up and down change the volume, n is the next item, p the \
             previous one, r repeats all, one or none, s shuffles, q quits.
             """)
@@ -53,12 +54,25 @@ struct PlayCommand: ParsableCommand {
             try PluginPlayback(uri, service).run()
         }
         var entries = try LibraryChoice.entries(items, query, service)
+        let isFilm = !entries.isEmpty && entries.allSatisfy(Self.isFilm)
         if cache { entries = try Self.cached(entries, service) }
+        if isFilm {
+            // The options of `watch` that it has no words for.
+            let wish = try WatchCommand.parse(["-"])
+            try FilmPlayback(entries, session.arguments(name: "sessionctl play", in: .playback), service, wish).run()
+        }
         try Playback(entries, session.arguments(name: "sessionctl play", in: .playback), service).run()
     }
 }
 
 extension PlayCommand {
+    /// Whether the name of an item says that it has pictures.
+    fileprivate static func isFilm(_ entry: Value) -> Bool {
+        let uri = entry.asProperties?["uri"]?.stringValue ?? ""
+        let path = uri.prefix { $0 != "?" && $0 != "#" }
+        return MediaType.of(String(path))?.hasPrefix("video/") == true
+    }
+
     /// The items with the addresses of the cache instead of those of the web. They are valid as long as this program runs.
     fileprivate static func cached(_ entries: [Value], _ service: Service) throws -> [Value] {
         var place: CachePlace?
