@@ -67,7 +67,9 @@ actor HostedPlugin {
 
     private func silence() {
         silenced?()
-        if let client { Task { try? await client.ask("Pause") } }
+        // A movie player is paused as a player.
+        let interface = kind.interfaces.contains(BusName.player) ? BusName.player : kind.interface
+        if let client { Task { try? await client.ask("Pause", of: interface) } }
     }
 
     private func fellSilent() {
@@ -76,9 +78,12 @@ actor HostedPlugin {
 
     // MARK: Requests
 
+    /// - Parameter interface: nil: the one that only its kind has.
     @discardableResult
-    func ask(_ member: String, _ arguments: [Value] = []) async throws(SessionError) -> [Value] {
-        try await find().client.ask(member, arguments)
+    func ask(
+        _ member: String, _ arguments: [Value] = [], of interface: String? = nil
+    ) async throws(SessionError) -> [Value] {
+        try await find().client.ask(member, arguments, of: interface)
     }
 
     func set(_ property: String, _ value: Value) async throws(SessionError) {
@@ -89,14 +94,14 @@ actor HostedPlugin {
 
     /// Activates the session, then makes the request that lets it sound.
     /// - Throws: the reason why the session may not be active, or why the plugin cannot sound.
-    func sound(_ member: String, _ arguments: [Value] = []) async throws(SessionError) {
+    func sound(_ member: String, _ arguments: [Value] = [], of interface: String? = nil) async throws(SessionError) {
         let (client, session) = try await find()
         guard let guest else { return }
         hold()
         defer { release() }
         do throws(SessionError) {
             try await session.admit(guest)
-            try await client.ask(member, arguments)
+            try await client.ask(member, arguments, of: interface)
         } catch {
             await session.dismiss(guest)
             throw error
@@ -113,9 +118,9 @@ actor HostedPlugin {
     }
 
     /// Makes a request after which it is silent. Without a process, it is silent already.
-    func fallSilent(_ member: String) async {
+    func fallSilent(_ member: String, of interface: String? = nil) async {
         guard let client else { return }
-        _ = try? await client.ask(member)
+        _ = try? await client.ask(member, of: interface)
         fellSilent()
     }
 }

@@ -119,19 +119,23 @@ actor PluginClient {
             case .own(let arguments, let environment): owner = try await start(arguments, environment, connection)
             }
             place = owner
-            subscriptions = [
-                connection.subscribe(interface: kind.interface, sender: owner) { [weak self] message in
+            let signals = kind.interfaces.map { interface in
+                connection.subscribe(interface: interface, sender: owner) { [weak self] message in
                     guard let member = message.member, let values = try? message.arguments() else { return }
                     self?.assumeIsolated { $0.tell?(.signal(member: member, values: values)) }
-                },
-                connection.subscribe(interface: StandardName.properties, member: "PropertiesChanged", sender: owner) {
-                    [weak self] message in
-                    connection.readChanges(message) { interface, properties in
-                        self?.assumeIsolated { $0.tell?(.changed(interface: interface, properties: properties)) }
-                    }
-                },
-                connection.watchName(owner) { [weak self] in self?.assumeIsolated { $0.lost() } },
-            ]
+                }
+            }
+            subscriptions =
+                signals + [
+                    connection.subscribe(interface: StandardName.properties, member: "PropertiesChanged", sender: owner)
+                    {
+                        [weak self] message in
+                        connection.readChanges(message) { interface, properties in
+                            self?.assumeIsolated { $0.tell?(.changed(interface: interface, properties: properties)) }
+                        }
+                    },
+                    connection.watchName(owner) { [weak self] in self?.assumeIsolated { $0.lost() } },
+                ]
             tell?(.found)
             return .success(owner)
         } catch {
