@@ -30,8 +30,9 @@ private let folderOfProducts = Result<String, any Error> {
                     try link(plugin, to: folder.appendingPathComponent(kind.program).path)
                 }
             }
-            if let assets = built("sessiond-assets") {
-                try link(assets, to: folder.appendingPathComponent("sessiond-thumbnailer").path)
+            let linked = ["sessiond-thumbnailer": "sessiond-assets", "sessiond-cache": "sessiond-transfer"]
+            for (name, program) in linked {
+                if let file = built(program) { try link(file, to: folder.appendingPathComponent(name).path) }
             }
             return folder.path
         }
