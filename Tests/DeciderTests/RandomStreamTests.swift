@@ -56,6 +56,16 @@ import Testing
         #expect(sleeps > 0 || history < 512)
     }
 
+    /// Settings that are not the defaults are no earlier event.
+    @Test(arguments: [(512, true), (1, false)]) func export_saysWhetherEarlierEventsAreMissing(
+        history: Int, isWhole: Bool
+    ) {
+        var run = StreamRun(seed: 1, history: history, clientsHang: true)
+        run.playUnchecked(steps: 8)
+        let lines = Transcript.text(of: run.decider).split(separator: "\n")
+        #expect(lines.contains { $0.hasPrefix("# Earlier events ") } == !isWhole, "\(lines.prefix(12))")
+    }
+
     /// Replays the two exports of the run. Returns their lines.
     private static func decideAgain(_ run: StreamRun, _ seed: UInt64) throws -> [Substring] {
         var lines: [Substring] = []

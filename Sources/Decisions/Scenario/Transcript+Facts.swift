@@ -108,7 +108,7 @@ private struct Export {
             body += lines
         }
         var head = [Transcript.title]
-        if !memory.isBlank || !before.isEmpty {
+        if !part.isWhole {
             head.append(
                 "# Earlier events are not in this file; 'from' and 'state' describe the state at its beginning.")
         }
@@ -153,6 +153,14 @@ private struct Export {
         let chunks = words.chunks
         return chunks.dropLast().map { "words " + $0.joined(separator: " ") }
             + [([line] + (chunks.last ?? [])).joined(separator: " ")]
+    }
+}
+
+extension Decider.Replayable {
+    /// Whether nothing happened before its facts. The settings may differ from the defaults.
+    fileprivate var isWhole: Bool {
+        start.arbiter.memory.isBlank && view == Routing.View()
+            && Node.state(start.state) == Node.state(Decider(start.state.settings).state)
     }
 }
 
