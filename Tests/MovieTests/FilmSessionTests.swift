@@ -137,6 +137,65 @@ import Testing
         #expect(refused.errors.contains { $0.contains("set DISPLAY") }, "\(refused.errors)")
     }
 
+    /// Runs the command line of the unit with another folder.
+    @Test func kiosk_showsTheFilmsOfAFolderAgainAndAgain_fullScreen() throws {
+        let stage = try Stage()
+        let unit = try String(contentsOfFile: repository.path + "/Examples/systemd/kiosk.service", encoding: .utf8)
+        let line = try #require(unit.split(separator: "\n").first { $0.hasPrefix("ExecStart=sessionctl ") })
+        let words = line.split(separator: " ").dropFirst().dropLast().map(String.init)
+        let folder = try PrivateFolder()
+        for name in ["a.mp4", "b.mp4"] {
+            let film = try TestMedia.named("short-gop.mp4").path()
+            let words = ["-nostdin", "-v", "error", "-i", film, "-t", "1", "-c", "copy", folder.path + "/" + name]
+            try Child.run("ffmpeg", words, timeout: 60)
+        }
+        let kiosk = try stage.sessionctl(words + [folder.path])
+        // The pictures of both films have the numbers from 0 to 24: each time it begins again, the number falls.
+        var (last, beginnings) = (-1, 0)
+        let isDone = eventually(timeout: 60) {
+            let number = stage.screen.number(y: 60, width: 640, height: 360)
+            if number < last { beginnings += 1 }
+            last = number
+            return beginnings >= 4 || !kiosk.isRunning
+        }
+        #expect(isDone && kiosk.isRunning, "\(beginnings) \(kiosk.errors)")
+        kiosk.signal(SIGTERM)
+        #expect(kiosk.wait(timeout: 30) == .code(143))
+    }
+
+    @Test func playOfAFilm_showsIt() throws {
+        let stage = try Stage()
+        let film = try TestMedia.named("short-gop.mp4").path()
+        let play = try stage.sessionctl(["play", film])
+        #expect(eventually(timeout: 60) { stage.screen.number() > 10 }, "\(play.errors)")
+        play.signal(SIGINT)
+        #expect(play.wait(timeout: 30) == .code(130))
+    }
+
+    @Test func soundAndSubtitles_areThoseOfTheCommandLine() throws {
+        let stage = try Stage()
+        let film = try TestMedia.named("tracks.mkv").path()
+        let folder = try PrivateFolder()
+        let words = try folder.file("words.srt", "1\n00:00:00,000 --> 00:00:10,000\nSUBTITLE\n")
+        let watch = try stage.sessionctl(["watch", "--audio", "2", "--subtitles", words, film])
+        #expect(stage.ear.waitUntil(880, above: -40, timeout: 60), "\(watch.errors)")
+        #expect(stage.ear.level(of: 440) < -60)
+        #expect(
+            eventually(timeout: 30) {
+                stage.screen.number() < 128
+                    && stage.screen.pixels(x: 160, y: 100, width: 100, height: 75).contains { $0 > 150 }
+            })
+        watch.signal(SIGINT)
+        #expect(watch.wait(timeout: 30) == .code(130))
+        for (arguments, reason) in [
+            (["--audio", "3"], "there is no audio track 2"), (["--subtitles", film], "no subtitles that can be read"),
+        ] {
+            let refused = try stage.sessionctl(["watch", film] + arguments)
+            #expect(refused.wait(timeout: 60) == .code(1))
+            #expect(refused.errors.contains { $0.contains(reason) }, "\(refused.errors)")
+        }
+    }
+
     @Test func outputIsUnplugged_filmIsPaused_untilItIsThereAgain() throws {
         let stage = try Stage()
         let module = try stage.pulse.addSink("phones", properties: ["device.form_factor": "headphone"])

@@ -89,9 +89,6 @@ package final class FilmTracks {
 
     func count(_ kind: TrackKind) -> Int { all.count { $0.kind == kind } }
 
-    /// Hears another track; a seek must follow.
-    func hear(_ number: Int) { shim_film_hear(film, gint(clamping: number)) }
-
     /// Shows these subtitles from the next picture on; nil: none.
     func show(_ number: Int?) {
         let lists = lists

@@ -22,7 +22,8 @@ extension GStreamerPlayer: FilmEngine {
             }
             guard number != choice.sound else { return }
             choice.sound = number
-            item.hear(number)
+            // A pipeline whose sound is replaced may wait for the flush of the one before.
+            openAgain()
         case .subtitle:
             guard number != choice.subtitles else { return }
             choice.subtitles = number

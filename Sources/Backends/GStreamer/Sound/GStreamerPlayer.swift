@@ -135,9 +135,14 @@ public final class GStreamerPlayer: QueueingEngine {
     public var device: String? {
         didSet {
             guard device != oldValue else { return }
-            item?.finishCrossing()
-            if let item { reopen(at: item.place, loopsLeft: item.loopsLeft) }
+            openAgain()
         }
+    }
+
+    /// Opens the item again, and continues where it is.
+    func openAgain() {
+        item?.finishCrossing()
+        if let item { reopen(at: item.place, loopsLeft: item.loopsLeft) }
     }
 
     public func duck(to gainDB: Double, over seconds: Double) {

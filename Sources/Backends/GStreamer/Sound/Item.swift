@@ -148,13 +148,6 @@ final class Item {
     /// The streams of a film; nil: it is sound alone.
     var tracks: FilmTracks? { chain.film?.tracks }
 
-    /// Hears another sound of a film.
-    func hear(_ number: Int) {
-        guard let tracks else { return }
-        pipeline.perform { tracks.hear(number) }
-        refresh()
-    }
-
     /// Seeks to where it is: a change to its streams takes effect.
     func refresh() { handle(.seekHere(position: pipelinePosition)) }
 

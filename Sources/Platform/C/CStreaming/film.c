@@ -100,29 +100,17 @@ static shim_stream *shim_sound(shim_film *film, gint number) {
     }
     return NULL;
 }
-static void shim_set_heard(shim_film *film, gint number) {
-    shim_stream *present = shim_sound(film, film->heard), *next = shim_sound(film, number);
-    if (present && !present->unused) {
-        GstPad *entry = gst_element_get_static_pad(film->sound, "sink");
-        present->unused = gst_pad_add_probe(present->pad, shim_all_data, shim_drop, NULL, NULL);
-        // Its thread may wait in the full queue. After it is unlinked, the flush of the seek would not reach it there, and
-        // the seek would wait for that thread.
-        gst_pad_send_event(entry, gst_event_new_flush_start());
-        gst_pad_unlink(present->pad, entry);
-        gst_object_unref(entry);
-    }
-    film->heard = number;
-    if (next && next->unused && shim_link(next->pad, film->sound)) {
-        gst_pad_remove_probe(next->pad, next->unused);
-        next->unused = 0;
-    }
-}
 
 // All outputs are there; none of them has data yet.
 static void shim_outputs_complete(GstElement *source, gpointer data) {
     shim_film *film = (shim_film *)data;
     g_mutex_lock(&film->lock);
-    if (!shim_sound(film, film->heard)) shim_set_heard(film, 0);
+    shim_stream *first = shim_sound(film, film->heard) ? NULL : shim_sound(film, 0);
+    if (first && shim_link(first->pad, film->sound)) {
+        film->heard = 0;
+        gst_pad_remove_probe(first->pad, first->unused);
+        first->unused = 0;
+    }
     g_mutex_unlock(&film->lock);
     GstStructure *structure = gst_structure_new_empty("film-tracks");
     gst_element_post_message(source, gst_message_new_application((GstObject *)source, structure));
@@ -186,12 +174,6 @@ void shim_track_clear(shim_track *track) {
     g_free(track->language);
     g_free(track->title);
     g_free(track->codec);
-}
-
-void shim_film_hear(shim_film *film, gint number) {
-    g_mutex_lock(&film->lock);
-    if (number != film->heard) shim_set_heard(film, number);
-    g_mutex_unlock(&film->lock);
 }
 
 gboolean shim_tracks_known(GstMessage *message) {

@@ -84,8 +84,6 @@ typedef struct {
 // The caller clears it.
 shim_track shim_film_track(shim_film *film, guint place);
 void shim_track_clear(shim_track *track);
-// Links another output with sound, by its number among them. A flushing seek must follow.
-void shim_film_hear(shim_film *film, gint number);
 gboolean shim_tracks_known(GstMessage *message);
 // What a message about a missing plugin is about.
 shim_track_kind shim_lacking_kind(GstMessage *message);
