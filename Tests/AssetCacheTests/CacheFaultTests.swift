@@ -3,6 +3,7 @@ import EventLoop
 import Foundation
 import MediaCache
 import PluginAPI
+import SessionBus
 import TestSupport
 import Testing
 
@@ -146,6 +147,29 @@ import Testing
         #expect(try stage.read(address).body == bytes)
         let second = try stage.open(stage.origin.url("film.mp4") + "?2")
         #expect(try stage.read(second.address).body == bytes)
+    }
+
+    /// Whether this process may mount a small disk.
+    private static let mayMount = (try? Child.run("/usr/bin/unshare", ["--mount", "/bin/true"])) != nil
+
+    @Test(.enabled(if: mayMount)) func fullDisk_isPassedOnAndTold() throws {
+        let stage = try CacheStage(diskSize: "1m")
+        let bytes = try stage.origin.file("film.mp4", Self.size)
+        let (address, _) = try stage.open(stage.origin.url("film.mp4"))
+        let answer = try stage.read(address)
+        #expect(answer.body == bytes && answer.code == 0)
+        #expect(stage.members("Completed").isEmpty && !stage.files.contains { $0.hasSuffix(".media") })
+        // A fetch ends with the reason.
+        _ = try stage.origin.file("other.mp4", Self.size, seed: 2)
+        let job = try stage.cache.prefetch(stage.origin.url("other.mp4"), .init(), for: stage.caller.uniqueName)
+        var error = ""
+        let subscription = stage.caller.subscribe(path: job, interface: StandardName.properties) { message in
+            let changed = ((try? message.arguments()) ?? []).dropFirst().first?.asProperties ?? [:]
+            error = changed["Error"]?.stringValue ?? error
+        }
+        #expect(stage.wait { error.hasSuffix(".DiskFull") }, "\(error)")
+        #expect(!stage.files.contains { $0.hasSuffix(".media") })
+        _ = subscription
     }
 
     @Test func largerThanTheCache_isPassedOn() throws {

@@ -23,13 +23,25 @@ final class CacheStage {
     /// Signals to the caller: the member, and its arguments.
     private(set) var told: [(member: String, values: [Value])] = []
     private var subscription: Subscription?
+    private let disk: String
+    private let isMounted: Bool
 
     var loop: EventLoop { host.loop }
 
-    init(silence: Double = 20, _ change: (inout Settings.Cache) -> Void = { _ in }) throws {
+    /// - Parameter diskSize: the size of a disk of its own, for `mount`, which only root may; nil: none.
+    init(
+        silence: Double = 20, diskSize: String? = nil,
+        _ change: (inout Settings.Cache) -> Void = { _ in }
+    ) throws {
         bus = try PrivateBus()
         origin = try OriginServer()
         home = try PrivateFolder()
+        disk = home.path + "/sessiond"
+        isMounted = diskSize != nil
+        if let diskSize {
+            try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: true)
+            try Child.run("mount", ["-t", "tmpfs", "-o", "size=" + diskSize, "tmpfs", disk])
+        }
         host = try PluginHost(name: "sessiond-cache", bus: .custom(bus.address))
         caller = try Connection(.custom(bus.address), loop: host.loop)
         var settings = Settings().cache
@@ -40,6 +52,8 @@ final class CacheStage {
             told.append((message.member ?? "", (try? message.arguments()) ?? []))
         }
     }
+
+    deinit { if isMounted { _ = try? Child.run("umount", ["-l", disk]) } }
 
     /// Another process after this one.
     func restart() {

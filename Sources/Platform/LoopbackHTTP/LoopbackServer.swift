@@ -80,9 +80,16 @@ public final class LoopbackServer {
         }
     }
 
+    /// The most rounds without a look at other events.
+    private static let rounds = 16
+
     private func run() {
-        MHD_run(server)
-        let wait = shim_timeout(server)
+        // Each round sends at most 128 KiB of a file.
+        var wait = 0
+        for _ in 0..<LoopbackServer.rounds where wait == 0 {
+            MHD_run(server)
+            wait = Int(shim_timeout(server))
+        }
         if wait < 0 { timer.disarm() } else { timer.arm(after: Double(wait) / 1_000) }
     }
 

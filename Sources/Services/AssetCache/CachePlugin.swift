@@ -192,6 +192,9 @@ public final class CachePlugin: Plugin {
             for (job, _) in jobs(of: resource) { job.finish() }
             _ = folder?.makeRoom(for: 0, limit: limit, besides: Set(resources.keys))
         }
+        resource.onFullDisk = { [unowned self, unowned resource] in
+            host.complain("\(Self.fullDisk(folder?.path ?? "")): \(resource.address.shown) is not kept")
+        }
         resource.onTrouble = { [unowned self, unowned resource] in failed(resource, $0) }
         return resource
     }
@@ -313,12 +316,21 @@ public final class CachePlugin: Plugin {
             job.progressed(done: Self.count(resource.cache.ranges), total: size)
             guard resource.cache.passes else { continue }
             job.fail(
-                SessionError(
-                    .notSupported,
-                    "\(resource.address.host) does not allow to keep it, does not tell its size, or it is larger than the cache"
-                ))
+                resource.isDiskFull
+                    ? SessionError(
+                        .diskFull,
+                        Self.fullDisk(folder?.path ?? "")
+                            + ": free some space, for example with: sessionctl cache clear")
+                    : SessionError(
+                        .notSupported,
+                        "\(resource.address.host) does not allow to keep it, does not tell its size, or it is larger than the cache"
+                    ))
             loop.later { [weak self] in self?.end(job.number) }
         }
+    }
+
+    private static func fullDisk(_ folder: String) -> String {
+        "the disk of \(folder) is full, or less than a twentieth of it is free"
     }
 
     private func failed(_ resource: CachedResource, _ trouble: MediaCache.Trouble) {

@@ -26,6 +26,8 @@ final class CachedResource {
     private(set) var fetched: UInt64 = 0
     private(set) var served: UInt64 = 0
     private(set) var isStalled = false
+    /// Whether bytes are only passed on because the disk is full.
+    private(set) var isDiskFull = false
     private lazy var stallTimer = Timer(on: loop) { [unowned self] in noteStall() }
     private lazy var progressTimer = Timer(on: loop) { [unowned self] in onProgress() }
 
@@ -36,6 +38,8 @@ final class CachedResource {
     var onTrouble: (MediaCache.Trouble) -> Void = { _ in }
     /// A reader has begun or left.
     var onReaders: () -> Void = {}
+    /// The disk is full: from now on, bytes are only passed on.
+    var onFullDisk: () -> Void = {}
     /// Whether so many more bytes may be stored.
     var hasRoom: (UInt64) -> Bool = { _ in true }
 
@@ -236,9 +240,9 @@ final class CachedResource {
         unchecked += count
         if !cache.passes, unchecked >= CachedResource.spaceStep {
             unchecked = 0
-            if !hasRoom(CachedResource.spaceStep) { take(.cannotStore) }
+            if !hasRoom(CachedResource.spaceStep) { stopStoring() }
         }
-        if !cache.passes, !file.store(part, at: place, inMemory: false) { take(.cannotStore) }
+        if !cache.passes, !file.store(part, at: place, inMemory: false) { stopStoring() }
         if cache.passes, !file.store(part, at: place, inMemory: true) {
             return take(.failed(request, .network("out of memory")))
         }
@@ -246,6 +250,12 @@ final class CachedResource {
         goesOn = true
         take(.received(request, count))
         if !progressTimer.isArmed { progressTimer.arm(after: CachedResource.interval) }
+    }
+
+    private func stopStoring() {
+        isDiskFull = true
+        take(.cannotStore)
+        onFullDisk()
     }
 
     // MARK: Readers
