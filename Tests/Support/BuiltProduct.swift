@@ -34,9 +34,6 @@ private let folderOfProducts = Result<String, any Error> {
             for (name, program) in linked {
                 if let file = built(program) { try link(file, to: folder.appendingPathComponent(name).path) }
             }
-            if let transfer = built("sessiond-transfer") {
-                try link(transfer, to: folder.appendingPathComponent(PluginKind.cache.program).path)
-            }
             return folder.path
         }
         folder.deleteLastPathComponent()
