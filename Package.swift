@@ -268,8 +268,7 @@ let package = Package(
             "sessionctl",
             [
                 "SessionKit", "MediaValues", "SessionBus", "SessionManager", "Installation", "PulseBackend",
-                "Scenario", "DBus", "EventLoop", "FileFormats", "MediaShare", "Processes", "PluginAPI", "Timeline",
-                "Workers",
+                "Scenario", "DBus", "EventLoop", "MediaShare", "Processes", "PluginAPI", "Timeline", "Workers",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
 
