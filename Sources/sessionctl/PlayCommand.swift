@@ -56,7 +56,9 @@ struct PlayCommand: ParsableCommand {
         var entries = try LibraryChoice.entries(items, query, service)
         let isFilm = !entries.isEmpty && entries.allSatisfy(Self.isFilm)
         if cache { entries = try Self.cached(entries, service) }
-        if isFilm {
+        if isFilm, !PluginProcess.isInstalled(.moviePlayer) {
+            Output.complain("only the sound is played: the pictures need the package sessiond-movie")
+        } else if isFilm {
             // The options of `watch` that it has no words for.
             let wish = try WatchCommand.parse(["-"])
             try FilmPlayback(entries, session.arguments(name: "sessionctl play", in: .playback), service, wish).run()

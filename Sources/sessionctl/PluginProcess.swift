@@ -85,6 +85,8 @@ final class PluginProcess {
         }
     }
 
+    static func isInstalled(_ kind: PluginKind) -> Bool { (try? find(kind.program)) != nil }
+
     /// Next to this program, in libexec, or in PATH.
     private static func find(_ name: String) throws -> String {
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))

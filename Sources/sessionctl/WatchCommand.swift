@@ -81,6 +81,9 @@ final class FilmPlayback: Playback {
     private var tracks: [[String: Value]] = []
     private var isWaitingForTracks = false
     private var isChosen = false
+    private var areSubtitlesAdded = false
+    /// Of the film, in the queue.
+    private var place = ""
 
     init(_ items: [Value], _ arguments: [String], _ service: Service, _ wish: WatchCommand) throws {
         self.wish = wish
@@ -104,8 +107,11 @@ final class FilmPlayback: Playback {
 
     /// First the subtitles, and the sound: nothing else is heard before.
     override func play() {
-        guard let file = wish.subtitles else { return chooseSound() }
-        movieCall("AddSubtitles", [.string(FileURI.uri(file))]) { $0.chooseSound() }
+        guard let file = wish.subtitles, !areSubtitlesAdded else { return chooseSound() }
+        movieCall("AddSubtitles", [.string(FileURI.uri(file))]) {
+            $0.areSubtitlesAdded = true
+            $0.chooseSound()
+        }
     }
 
     private func chooseSound() {
@@ -120,26 +126,28 @@ final class FilmPlayback: Playback {
 
     private func startPlaying() { super.play() }
 
-    /// Ends with the reason if it is refused.
-    private func movieCall(_ member: String, _ arguments: [Value], _ then: @escaping (FilmPlayback) -> Void) {
+    /// If it is refused, tells the reason; it ends with that if the command line wants it.
+    private func movieCall(
+        _ member: String, _ arguments: [Value], isByKey: Bool = false,
+        _ then: @escaping (FilmPlayback) -> Void = { _ in }
+    ) {
         plugin.call(member, arguments, of: Self.movie.interface, at: Self.movie.objectPath) { [weak self] answer in
             guard let self else { return }
-            if case .failure(let failure) = answer { end(failure) } else { then(self) }
+            guard case .failure(let failure) = answer else { return then(self) }
+            if isByKey { complain(service.complaint(failure).message) } else { end(failure) }
         }
     }
 
     private func learn(_ tracks: [[String: Value]]) {
         self.tracks = tracks
-        // A film that follows begins with its first sound.
-        guard !tracks.isEmpty else {
-            isChosen = false
-            return
-        }
+        // It is opened again for another sound, and has none then.
+        guard !tracks.isEmpty else { return }
         if isWaitingForTracks {
             chooseSound()
         } else if let number = wish.audio, !isChosen, line.state == "playing" {
+            // A film that follows.
             isChosen = true
-            movieCall("SelectTrack", [.string("audio"), .int32(Int32(number - 1))]) { _ in }
+            movieCall("SelectTrack", [.string("audio"), .int32(Int32(number - 1))], isByKey: true)
         }
     }
 
@@ -149,7 +157,7 @@ final class FilmPlayback: Playback {
         let next = found.firstIndex { $0["selected"]?.boolValue == true }.map { $0 + 1 } ?? 0
         let number = next < found.count ? next : type == "audio" ? 0 : -1
         guard !found.isEmpty else { return note("the film has no \(type) tracks") }
-        movieCall("SelectTrack", [.string(type), .int32(Int32(number))]) { playback in
+        movieCall("SelectTrack", [.string(type), .int32(Int32(number))], isByKey: true) { playback in
             let words = number < 0 ? [] : ["language", "title"].compactMap { found[number][$0]?.stringValue?.escaped }
             playback.note(
                 ([number < 0 ? "no \(type)s" : "\(type) \(number + 1)"] + words.filter { !$0.isEmpty })
@@ -158,6 +166,10 @@ final class FilmPlayback: Playback {
     }
 
     override func changed(_ properties: [String: Value]) {
+        if let next = properties["CurrentItem"]?.objectPathValue, next != place {
+            isChosen = false
+            place = next
+        }
         if let list = properties["Tracks"]?.arrayValue { learn(list.compactMap(\.asProperties)) }
         if let isOn = properties["Fullscreen"]?.boolValue { isFullscreen = isOn }
         if let rate = properties["Rate"]?.doubleValue { self.rate = rate }
@@ -206,7 +218,7 @@ final class FilmPlayback: Playback {
         }
     }
 
-    private func step(_ pictures: Int32) { movieCall("Step", [.int32(pictures)]) { _ in } }
+    private func step(_ pictures: Int32) { movieCall("Step", [.int32(pictures)], isByKey: true) }
 
     private func changeRate(_ steps: Int) {
         let now = Self.rates.firstIndex { $0 >= rate } ?? 2

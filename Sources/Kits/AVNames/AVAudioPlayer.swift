@@ -35,12 +35,11 @@ extension AudioPlayer {
     }
 
     private func tellDelegate() {
-        let (finishes, errors, id) = (self.finishes, decodeErrors, ObjectIdentifier(self))
+        let (finishes, errors) = (self.finishes, decodeErrors)
         Task { [weak self] in
             for await isWhole in finishes {
                 await self?.tell { $0.audioPlayerDidFinishPlaying($1, successfully: isWhole) }
             }
-            Delegates.all.forget(id)
         }
         Task { [weak self] in
             for await error in errors { await self?.tell { $0.audioPlayerDecodeErrorDidOccur($1, error: error) } }

@@ -110,12 +110,11 @@ extension AudioRecorder {
     }
 
     private func tellDelegate() {
-        let (finishes, errors, id) = (self.finishes, encodeErrors, ObjectIdentifier(self))
+        let (finishes, errors) = (self.finishes, encodeErrors)
         Task { [weak self] in
             for await isWhole in finishes {
                 await self?.tell { $0.audioRecorderDidFinishRecording($1, successfully: isWhole) }
             }
-            Delegates.all.forget(id)
         }
         Task { [weak self] in
             for await error in errors { await self?.tell { $0.audioRecorderEncodeErrorDidOccur($1, error: error) } }

@@ -59,8 +59,9 @@ public final class MPMediaPickerController {
             } catch {
                 logged("MPMediaPickerController", error)
             }
-            work = nil
+            // Dismissed: another one may be shown already.
             guard !Task.isCancelled else { return }
+            work = nil
             if let items {
                 delegate?.mediaPicker(self, didPickMediaItems: items)
             } else {

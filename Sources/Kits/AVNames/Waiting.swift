@@ -5,7 +5,7 @@ import Synchronization
 // `async`. Swift prefers the ones of SessionKit in asynchronous functions.
 
 /// Makes a request and waits for its answer. The daemon and the plugins answer within seconds; a request to one that does
-/// not fails.
+/// not fails. Only for the main thread and threads of the app: in a task, the thread would be missing to the request.
 func waiting<Answer: Sendable>(
     _ request: @escaping @Sendable () async throws(SessionError) -> Answer
 ) throws(SessionError) -> Answer {
@@ -51,8 +51,9 @@ extension URL: MediaAddress {}
 final class Delegates: Sendable {
     static let all = Delegates()
 
-    // SAFETY: the reference is only read; what it refers to is used on the main actor alone.
+    // SAFETY: the references are only read; what they refer to is used on the main actor alone.
     private struct Reference: @unchecked Sendable {
+        weak var owner: AnyObject?
         weak var delegate: AnyObject?
     }
 
@@ -64,10 +65,11 @@ final class Delegates: Sendable {
 
     /// - Returns: whether it is the first one of this object: then somebody has to listen to its events.
     func set(_ delegate: AnyObject?, of object: AnyObject) -> Bool {
-        let reference = Reference(delegate: delegate)
-        return references.withLock { $0.updateValue(reference, forKey: ObjectIdentifier(object)) == nil }
+        let reference = Reference(owner: object, delegate: delegate)
+        return references.withLock { references in
+            // Objects that have ended. A new one may be at the same place.
+            references = references.filter { $0.value.owner != nil }
+            return references.updateValue(reference, forKey: ObjectIdentifier(object)) == nil
+        }
     }
-
-    /// The object has ended.
-    func forget(_ object: ObjectIdentifier) { references.withLock { _ = $0.removeValue(forKey: object) } }
 }
