@@ -7,12 +7,18 @@ import Testing
 
 /// `SessionKit.CachedAsset` as an app uses it, with the real plugin, a real origin and a program that reads.
 @Suite(.serialized) struct CachedAssetTests {
-    @Test func asset_isReadOnceAndThenAFile() async throws {
+    /// A user's folder with the plugin, and the daemon.
+    private func start() throws -> (home: PrivateFolder, stage: DaemonStage) {
         let home = try PrivateFolder()
         let plugins = try home.folder(".local/share/sessiond/plugins")
         try FileManager.default.copyItem(
             atPath: repository.path + "/data/plugins/cache.plugin", toPath: plugins + "/cache.plugin")
-        let stage = try DaemonStage(environment: ["HOME": home.path, "PATH": "/usr/bin:/bin"])
+        return (home, try DaemonStage(environment: ["HOME": home.path, "PATH": "/usr/bin:/bin"]))
+    }
+
+    // If an event is missing, the test must end.
+    @Test(.timeLimit(.minutes(1))) func asset_isReadOnceAndThenAFile() async throws {
+        let (home, stage) = try start()
         let origin = try OriginServer()
         let bytes = try origin.file("film.mp4", 1_000_000)
         let bus = BusAddress.custom(stage.bus.address)
@@ -40,14 +46,12 @@ import Testing
         #expect(try await again.open() == "file://" + file)
         await again.close()
         #expect(origin.requests.count == 1)
+
     }
 
     @Test func whatIsNoAddressOfTheWeb_isRefused() async throws {
-        let home = try PrivateFolder()
-        let plugins = try home.folder(".local/share/sessiond/plugins")
-        try FileManager.default.copyItem(
-            atPath: repository.path + "/data/plugins/cache.plugin", toPath: plugins + "/cache.plugin")
-        let stage = try DaemonStage(environment: ["HOME": home.path, "PATH": "/usr/bin:/bin"])
+        let (home, stage) = try start()
+        defer { withExtendedLifetime(home) {} }
         do {
             _ = try await CachedAsset("file:///etc/passwd", bus: .custom(stage.bus.address)).open()
             Issue.record("a file was opened")
