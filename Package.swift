@@ -422,16 +422,9 @@ if Context.environment["SESSIOND_LIBFUZZER"] != nil {
             name: "sessiond-libfuzzer", dependencies: ["Fuzzing"], path: "Fuzz/libfuzzer", swiftSettings: strict))
 }
 
-// The short runs of Scripts/sanitize build only what their tests need: half of the package.
-if let sanitizer = Context.environment["SESSIOND_SHORT"] {
-    var tests: Set = ["EventLoopTests", "DBusTests", "PulseBackendTests"]
-    // No other thread uses values.
-    if sanitizer != "thread" { tests.formUnion(["PluginAPITests", "SessionManagerTests"]) }
-    let daemonTests = package.targets.first { $0.name == "DaemonTests" }
-    daemonTests?.sources = [
-        "ContractTests", "InterfaceTests", "FaultInputTests", "FaultServiceTests", "FaultStage", "DaemonStage",
-    ].map { "\($0).swift" }
-    var needed = tests.union(["DaemonTests", "sessiond", "sessiond-fuzz"])
+/// Removes all targets but these and what they need.
+@MainActor func keepOnly(_ kept: Set<String>) {
+    var needed = kept
     while true {
         let found = package.targets.filter { needed.contains($0.name) }.flatMap(\.dependencies).compactMap {
             if case .byNameItem(let name, _) = $0 { name } else { nil }
@@ -441,4 +434,26 @@ if let sanitizer = Context.environment["SESSIOND_SHORT"] {
     }
     package.targets.removeAll { !needed.contains($0.name) }
     package.products.removeAll()
+}
+
+// The short runs of Scripts/sanitize build only what their tests need: half of the package.
+if let sanitizer = Context.environment["SESSIOND_SHORT"] {
+    var tests: Set = ["EventLoopTests", "DBusTests", "PulseBackendTests"]
+    // No other thread uses values.
+    if sanitizer != "thread" { tests.formUnion(["PluginAPITests", "SessionManagerTests"]) }
+    let daemonTests = package.targets.first { $0.name == "DaemonTests" }
+    daemonTests?.sources = [
+        "ContractTests", "InterfaceTests", "FaultInputTests", "FaultServiceTests", "FaultStage", "DaemonStage",
+    ].map { "\($0).swift" }
+    keepOnly(tests.union(["DaemonTests", "sessiond", "sessiond-fuzz"]))
+}
+
+// `Scripts/test --values` builds only the tests of values, which need no server: after an edit they are built within
+// seconds, as no test of a program is linked with them.
+if Context.environment["SESSIOND_VALUES"] != nil {
+    keepOnly([
+        "PluginAPITests", "SessionManagerTests", "RoutingTests", "EnforcementTests", "MediaControlTests",
+        "DeciderTests", "StateTests", "ScenarioTests", "SupervisionTests", "TimelineTests", "MediaValuesTests",
+        "MediaCacheTests", "MediaLibraryTests", "FileFormatsTests", "TagFormatsTests", "UploadingTests",
+    ])
 }
