@@ -32,7 +32,8 @@ final class Library {
     /// The id of the item.
     @discardableResult
     func add(
-        _ path: String, _ tags: [String: [String]], duration: Double = 60, sound: UInt64? = nil
+        _ path: String, _ tags: [String: [String]], duration: Double = 60, sound: UInt64? = nil,
+        inode: UInt64? = nil, size: UInt64? = nil
     ) throws -> Int64 {
         count += 1
         let parts = path.split(separator: "/").map { Array($0.utf8) }
@@ -41,7 +42,8 @@ final class Library {
         let root = try store.saw(Array("/".utf8), parent: 0, isMount: false, isWatchable: true, digest: 0)
         let id = try store.saw(directory, parent: root, isMount: false, isWatchable: true, digest: 0)
         let name = parts.last ?? []
-        let file = ScanPlan.DiskFile(name: name, inode: count, size: 1_000 + count, modified: Int64(count))
+        let file = ScanPlan.DiskFile(
+            name: name, inode: inode ?? count, size: size ?? 1_000 + count, modified: Int64(count))
         try store.beginBatch()
         try store.carry(out: .add(file), in: id, directory)
         let number = try store.db.number(
@@ -51,6 +53,15 @@ final class Library {
             track, for: number ?? 0, sound: sound ?? count, now: 1_000 + Int64(count))
         try store.commitBatch()
         return stored.id
+    }
+
+    /// The file at this place is missing now.
+    func lose(_ id: Int64, _ path: String) throws {
+        let folder = Array(("/" + path.split(separator: "/").dropLast().joined(separator: "/")).utf8)
+        guard let directory = try store.directory(folder) else { throw SupportError("no folder of \(path)") }
+        try store.beginBatch()
+        try store.carry(out: .go(id), in: directory.id, directory.path)
+        try store.commitBatch()
     }
 
     func titles(_ query: Query, max: Int = 1_000) throws -> [String] {

@@ -301,7 +301,11 @@ import Testing
         library.store.close()
         do {
             let main = try SQLite(path + "/library.db")
-            try main.script("DROP INDEX file_sound; ALTER TABLE file DROP COLUMN sound; PRAGMA user_version = 2")
+            try main.script(
+                """
+                DROP INDEX file_gone_sound; DROP INDEX file_changed_sound; ALTER TABLE file DROP COLUMN sound;
+                PRAGMA user_version = 2
+                """)
             let kept = try SQLite(path + "/library-kept.db")
             try kept.script("DROP INDEX item_sound; ALTER TABLE item DROP COLUMN sound")
             try kept.script("UPDATE item SET fingerprint = 7000 + id; PRAGMA user_version = 1")
@@ -342,6 +346,67 @@ import Testing
         try kept(library, ids, list)
         try library.reopen()
         try kept(library, ids, list)
+    }
+
+    /// Of several missing items with the same sound, such as silence, the one is taken that has most in common with the
+    /// new file: first its inode, then its size, its name, its folder, and last the oldest.
+    @Test(
+        arguments: [
+            (inode: 12, size: 900, path: "/m/c/9.mp3", expected: 1),
+            (inode: 13, size: 1_001, path: "/m/a/9.mp3", expected: 2),
+            (inode: 99, size: 1_001, path: "/m/b/9.mp3", expected: 0),
+            (inode: 99, size: 900, path: "/m/c/3.mp3", expected: 2),
+            (inode: 99, size: 900, path: "/m/a/3.mp3", expected: 2),
+            (inode: 99, size: 900, path: "/m/b/9.mp3", expected: 1),
+            (inode: 99, size: 900, path: "/m/c/9.mp3", expected: 0),
+        ] as [(inode: UInt64, size: UInt64, path: String, expected: Int)])
+    func fileLikeSeveralMissingItems_isTheOneThatHasMostInCommon(
+        _ given: (inode: UInt64, size: UInt64, path: String, expected: Int)
+    ) throws {
+        let library = try Library()
+        let places = ["/m/a/1.mp3", "/m/b/2.mp3", "/m/b/3.mp3"]
+        var ids: [Int64] = []
+        for (index, place) in places.enumerated() {
+            ids.append(
+                try library.add(place, song, sound: 7, inode: 11 + UInt64(index), size: 1_001 + UInt64(index)))
+        }
+        for (id, place) in zip(ids, places) { try library.lose(id, place) }
+        #expect(
+            try library.add(given.path, song, sound: 7, inode: given.inode, size: given.size) == ids[given.expected])
+        // A file with another sound is a new item.
+        #expect(try !ids.contains(library.add("/m/d/1.mp3", song, sound: 8, inode: 12, size: 1_001)))
+    }
+
+    /// Of several removed items with the same sound, of which something is kept, the one of the same size, and then the
+    /// oldest.
+    @Test(
+        arguments: [(size: 1_002, expected: 1), (size: 1_001, expected: 0), (size: 5, expected: 0)] as [(UInt64, Int)])
+    func fileLikeSeveralRemovedItems_isTheOneOfItsSize(_ given: (size: UInt64, expected: Int)) throws {
+        let library = try Library()
+        var ids: [Int64] = []
+        for index in 0..<2 as Range<UInt64> {
+            let id = try library.add("/m/\(index).mp3", song, sound: 7, size: 1_001 + index)
+            #expect(try library.store.set(id, [.rating(Int(index) + 1)]))
+            ids.append(id)
+        }
+        for (index, id) in ids.enumerated() { try library.lose(id, "/m/\(index).mp3") }
+        _ = try library.store.finish()
+        #expect(try library.store.itemCount() == 0)
+        #expect(try library.add("/m/new.mp3", song, sound: 7, size: given.size) == ids[given.expected])
+        #expect(
+            try library.store.db.number("SELECT rating FROM kept.item WHERE id = ?", [.whole(ids[given.expected])])
+                == Int64(given.expected) + 1)
+    }
+
+    /// Otherwise each of thousands of files with one sound is compared with all others.
+    @Test func filesWithOneSound_areFoundByAnIndexOfTheMissingAndTheChangedOnes() throws {
+        let library = try Library()
+        for (query, index) in [
+            (Store.goneWithSound, "file_gone_sound"), (Store.changedWithSound, "file_changed_sound"),
+        ] {
+            let plan = try library.store.db.all("EXPLAIN QUERY PLAN \(query)", [.whole(7), .whole(1)]) { $0.text(3) }
+            #expect(plan.contains { $0.contains("SEARCH f USING INDEX \(index) (sound=?)") }, "\(plan)")
+        }
     }
 
     @Test func filesThatExchangeTheirNames_areTheSameItems() throws {

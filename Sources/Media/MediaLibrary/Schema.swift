@@ -1,8 +1,8 @@
 /// The tables. The content of `main` can be read from the music files again; everything else is in the database `kept`.
 enum Schema {
-    /// Increased with each change of the tables. `upgrade` changes the tables of the version before; an index of any other
+    /// Increased with each change of the tables. `upgrade` changes the tables of earlier versions; an index of an unknown
     /// version is created again.
-    static let version: Int64 = 3
+    static let version: Int64 = 4
     static let keptVersion: Int64 = 2
 
     static let main = """
@@ -22,7 +22,7 @@ enum Schema {
         CREATE INDEX file_identity ON file(inode, size);
         CREATE INDEX file_pending ON file(id) WHERE state = 0 AND is_gone = 0;
         CREATE INDEX file_gone ON file(size) WHERE is_gone = 1;
-        CREATE INDEX file_sound ON file(sound);
+        \(soundIndexes)
         CREATE TABLE album(
             id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE, title TEXT NOT NULL, title_sort TEXT NOT NULL,
             artist TEXT NOT NULL, artist_sort TEXT NOT NULL, words TEXT NOT NULL);
@@ -79,24 +79,43 @@ enum Schema {
             PRIMARY KEY(playlist, position)) WITHOUT ROWID;
         """
 
-    /// The changes from the version before. An item was known by the size and both ends of its file, and is now known by its
-    /// sound: the next scan reads all files again.
-    private static let mainUpgrade = """
+    /// The changes from a version to the next one.
+    ///
+    /// An item was known by the size and both ends of its file, and is now known by its sound: the next scan reads all
+    /// files again.
+    private static let mainUpgrades: [Int64: String] = [
+        2: """
         ALTER TABLE file ADD COLUMN sound INTEGER;
         CREATE INDEX file_sound ON file(sound);
         UPDATE file SET state = 0 WHERE state = 1;
         PRAGMA user_version = 3;
-        """
-    private static let keptUpgrade = """
+        """,
+        3: """
+        DROP INDEX file_sound;
+        \(soundIndexes)
+        PRAGMA user_version = 4;
+        """,
+    ]
+    private static let keptUpgrades: [Int64: String] = [
+        1: """
         ALTER TABLE item ADD COLUMN sound INTEGER;
         CREATE INDEX item_sound ON item(sound);
         PRAGMA user_version = 2;
         """
+    ]
 
-    /// Changes the tables of the version before to those of this version.
+    /// Only the files that another file may be: of thousands with one sound, such as silence, few are missing or changed.
+    private static let soundIndexes = """
+        CREATE INDEX file_gone_sound ON file(sound) WHERE is_gone = 1;
+        CREATE INDEX file_changed_sound ON file(sound)
+            WHERE state = 0 AND fingerprint IS NULL AND is_gone = 0 AND sound IS NOT NULL;
+        """
+
+    /// Changes the tables of an earlier version to those of this version, as far as that version is known.
     static func upgrade(_ db: SQLite, ofIndex isIndex: Bool) throws(SQLError) {
-        guard try db.number("PRAGMA user_version") == (isIndex ? version : keptVersion) - 1 else { return }
-        try db.transaction { () throws(SQLError) in try db.script(isIndex ? mainUpgrade : keptUpgrade) }
+        while let changes = (isIndex ? mainUpgrades : keptUpgrades)[try db.number("PRAGMA user_version") ?? 0] {
+            try db.transaction { () throws(SQLError) in try db.script(changes) }
+        }
     }
 
     /// The user's playlists and those of files in one table. The ids of the latter start at 2^40.

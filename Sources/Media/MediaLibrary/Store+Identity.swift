@@ -84,14 +84,15 @@ extension Store {
         LIMIT 1
         """
 
+    /// Missing files with a sound. Thousands may have it, so an index of the missing ones alone finds them.
+    static let goneWithSound = """
+        SELECT f.id FROM file f, file n WHERE f.sound = ?1 AND f.is_gone = 1 AND n.id = ?2 AND f.id != n.id
+        \(likeness)
+        """
+
     /// A missing item.
     private func goneItem(_ sound: UInt64, _ former: UInt64?, like file: Int64) throws(SQLError) -> Int64? {
-        if let item = try db.number(
-            """
-            SELECT f.id FROM file f, file n WHERE f.sound = ?1 AND f.is_gone = 1 AND n.id = ?2 AND f.id != n.id
-            \(Self.likeness)
-            """, [SQLValue(sound), .whole(file)])
-        {
+        if let item = try db.number(Self.goneWithSound, [SQLValue(sound), .whole(file)]) {
             return item
         }
         guard let former else { return nil }
@@ -103,16 +104,17 @@ extension Store {
             """, [SQLValue(former), .whole(file)])
     }
 
+    /// Files that had a sound, have changed, and were not read since; likewise by an index of their own.
+    static let changedWithSound = """
+        SELECT f.id FROM file f, file n WHERE f.sound = ?1 AND f.state = 0 AND f.fingerprint IS NULL
+            AND f.is_gone = 0 AND n.id = ?2 AND f.id != n.id
+        \(likeness)
+        """
+
     /// An item at whose place there is, or may be, another sound: the file there has changed and was not read yet, or it
     /// was read in this scan.
     private func displacedItem(_ sound: UInt64, from file: Int64) throws(SQLError) -> Int64? {
-        if let item = try db.number(
-            """
-            SELECT f.id FROM file f, file n WHERE f.sound = ?1 AND f.state = 0 AND f.fingerprint IS NULL
-                AND f.is_gone = 0 AND n.id = ?2 AND f.id != n.id
-            \(Self.likeness)
-            """, [SQLValue(sound), .whole(file)])
-        {
+        if let item = try db.number(Self.changedWithSound, [SQLValue(sound), .whole(file)]) {
             return item
         }
         guard let item = formerSounds[sound]?.min(), item != file else { return nil }
