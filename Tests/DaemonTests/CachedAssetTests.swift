@@ -1,6 +1,8 @@
 import DBus
+import EventLoop
 import Foundation
 import PluginAPI
+import SessionBus
 import SessionKit
 import TestSupport
 import Testing
@@ -46,7 +48,76 @@ import Testing
         #expect(try await again.open() == "file://" + file)
         await again.close()
         #expect(origin.requests.count == 1)
+    }
 
+    /// A service that tells the end of a small file before it answers `Open`, as a busy program sees it: it reads both at once.
+    private final class HastyCache {
+        static let path = "/film.mp4"
+
+        /// Runs on a thread of its own until the bus ends.
+        static func start(on bus: PrivateBus) throws {
+            let address = bus.address
+            let ready = DispatchSemaphore(value: 0)
+            Thread.detachNewThread {
+                let loop = EventLoop()
+                guard let connection = try? Connection(.custom(address), loop: loop),
+                    (try? connection.requestName(BusName.service)) != nil
+                else { return }
+                let cache = HastyCache()
+                connection.objects.export(
+                    cache, at: ObjectPath.root,
+                    interfaces: [
+                        Interface(
+                            name: BusName.plugins, introspection: "<interface name=\"\(BusName.plugins)\"/>",
+                            methods: [
+                                .init("Open", "ss") { _, call in
+                                    call.reply([
+                                        .string(connection.uniqueName), .objectPath(PluginKind.cache.objectPath),
+                                    ])
+                                }
+                            ])
+                    ])
+                let name = PluginKind.cache.interface
+                connection.objects.export(
+                    cache, at: PluginKind.cache.objectPath,
+                    interfaces: [
+                        Interface<HastyCache>(
+                            name: name, introspection: "<interface name=\"\(name)\"/>",
+                            methods: [
+                                .init("Open", "sa{sv}") { _, call in
+                                    for (number, path) in [(UInt64(6), "/other.mp4"), (7, HastyCache.path)] {
+                                        connection.objects.emit(
+                                            path: PluginKind.cache.objectPath, interface: name, member: "Completed",
+                                            [.uint64(number), .string(path)], to: call.sender)
+                                    }
+                                    call.reply([.string("http://127.0.0.1:1/0/film.mp4"), .uint64(7)])
+                                }
+                            ])
+                    ])
+                connection.onDisconnect = { loop.quit(0) }
+                ready.signal()
+                _ = loop.run()
+            }
+            guard ready.wait(timeout: .now() + 30) == .success else { throw SupportError("no service on the bus") }
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1))) func eventBeforeTheAnswer_isTold() async throws {
+        let bus = try PrivateBus()
+        try HastyCache.start(on: bus)
+        let asset = CachedAsset("https://example.org/film.mp4", bus: .custom(bus.address))
+        let events = asset.events
+        _ = try await asset.open()
+        var heard: [CachedAsset.Event] = []
+        for await event in events {
+            heard.append(event)
+            // The service ends with its bus.
+            if heard.count == 1 { bus.kill() }
+        }
+        #expect(heard.first == .completed(path: HastyCache.path))
+        #expect(heard.count == 2)
+        guard case .failed(let error) = heard.last else { return }
+        #expect(error.code == .mediaServicesFailed)
     }
 
     @Test func whatIsNoAddressOfTheWeb_isRefused() async throws {

@@ -32,7 +32,8 @@ public actor CachedAsset {
         case stalled(Bool)
         /// All of it is in that file.
         case completed(path: String)
-        /// The server cannot be read. What is here stays, and the next request of a player tries again.
+        /// The server cannot be read. What is here stays, and the next request of a player tries again. With
+        /// `MediaServicesFailed`, the cache itself has ended, and the address is not valid any more.
         case failed(SessionError)
     }
 
@@ -42,7 +43,9 @@ public actor CachedAsset {
     private var connection: Connection?
     private var place = ""
     private var number: UInt64?
-    private var subscription: Subscription?
+    /// What was told before the answer that has its number.
+    private var early: [(number: UInt64, event: Event)] = []
+    private var subscriptions: [Subscription] = []
     private let broadcast = Broadcast<Event>()
 
     /// Opens nothing yet.
@@ -69,18 +72,21 @@ public actor CachedAsset {
         do throws(Failure) {
             let connection = try Connection(bus, loop: LoopExecutor.shared.loop)
             self.connection = connection
+            connection.onDisconnect = { [weak self] in self?.assumeIsolated { $0.lost() } }
             let opened = try await call(
                 BusName.service, ObjectPath.root, BusName.plugins, "Open",
                 [.string(PluginKind.cache.word), .string("https:")])
             // The signals come from the plugin's own connection.
             place = opened.first?.stringValue ?? ""
-            subscription = connection.subscribe(
-                path: PluginKind.cache.objectPath, interface: PluginKind.cache.interface
-            ) {
-                [weak self] message in
-                guard let (number, event) = Self.read(message) else { return }
-                self?.assumeIsolated { $0.heard(number, event) }
-            }
+            subscriptions = [
+                connection.subscribe(
+                    path: PluginKind.cache.objectPath, interface: PluginKind.cache.interface, sender: place
+                ) { [weak self] message in
+                    guard let (number, event) = Self.read(message) else { return }
+                    self?.assumeIsolated { $0.heard(number, event) }
+                },
+                connection.watchName(place) { [weak self] in self?.assumeIsolated { $0.lost() } },
+            ]
             let headers = options.headers.sorted { $0.key < $1.key }.map {
                 DictionaryEntry(key: .string($0.key), value: .string($0.value))
             }
@@ -96,6 +102,10 @@ public actor CachedAsset {
                 throw .failed("the cache answered something else")
             }
             self.number = number
+            // A small file may be here before this task was told its number.
+            let early = early
+            self.early = []
+            for (number, event) in early { heard(number, event) }
             return address
         } catch {
             close()
@@ -105,9 +115,9 @@ public actor CachedAsset {
 
     /// The address is not valid any more; what was fetched stays.
     public func close() {
-        subscription = nil
+        subscriptions = []
         connection?.close()
-        (connection, number) = (nil, nil)
+        (connection, number, early) = (nil, nil, [])
         broadcast.finish()
     }
 
@@ -123,7 +133,15 @@ public actor CachedAsset {
         return try result.get()
     }
 
-    private func heard(_ number: UInt64, _ event: Event) { if number == self.number { broadcast.send(event) } }
+    private func lost() {
+        broadcast.send(.failed(SessionError(.mediaServicesFailed, "the cache has ended; open the asset again")))
+        close()
+    }
+
+    private func heard(_ number: UInt64, _ event: Event) {
+        guard let own = self.number else { return early.append((number, event)) }
+        if number == own { broadcast.send(event) }
+    }
 
     /// A signal: the number of what was opened, and the event.
     private static func read(_ message: Message) -> (UInt64, Event)? {
