@@ -5,7 +5,7 @@ import Glibc
 /// A web server for programs on this machine: GET and HEAD on a free port of 127.0.0.1, by libmicrohttpd on the event loop.
 ///
 /// Who may read what is the handler's decision: every user of the machine can connect. Everything runs on the loop's
-/// thread.
+/// thread. The program must ignore SIGPIPE, as plugins do.
 public final class LoopbackServer {
     public let port: UInt16
     private let server: OpaquePointer

@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 // A server on a free port of 127.0.0.1 without a thread of its own: its epoll descriptor is watched by our loop. No
-// connection times out, so an idle server wakes up never.
+// connection times out, so an idle server wakes up never. The program must ignore SIGPIPE: only if it says so, files are sent
+// by sendfile, which cannot suppress the signal.
 static inline struct MHD_Daemon *shim_start_server(
     MHD_AccessHandlerCallback access, MHD_RequestCompletedCallback completed, unsigned int connections, void *context) {
     struct sockaddr_in address;
@@ -19,7 +20,8 @@ static inline struct MHD_Daemon *shim_start_server(
     return MHD_start_daemon(
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, access, context, MHD_OPTION_SOCK_ADDR, &address,
         MHD_OPTION_NOTIFY_COMPLETED, completed, context, MHD_OPTION_CONNECTION_LIMIT, connections,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(32 << 10), MHD_OPTION_CONNECTION_TIMEOUT, 0u, MHD_OPTION_END);
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(32 << 10), MHD_OPTION_CONNECTION_TIMEOUT, 0u,
+        MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
 }
 
 static inline uint16_t shim_port(struct MHD_Daemon *server) {
