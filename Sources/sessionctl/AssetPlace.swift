@@ -103,11 +103,15 @@ final class FollowedJob {
                 place.place, place.kind.objectPath, place.kind.interface, member, arguments,
                 timeout: PluginPlace.patience, reply)
         }
-        path = answer.first?.objectPathValue ?? "/"
-        // The job may have failed before the subscription.
-        service.connection.call(
-            place.place, path, StandardName.properties, "GetAll", [.string(BusName.job)], timeout: Service.timeout
-        ) { [weak self] answer in self?.learn((try? answer.get())?.first?.asProperties ?? [:]) }
+        let job = answer.first?.objectPathValue ?? "/"
+        // A job may have ended before all of its properties are known: its signals are heard afterwards.
+        let known: [Value]? = try? service.wait { reply in
+            service.connection.call(
+                place.place, job, StandardName.properties, "GetAll", [.string(BusName.job)], timeout: Service.timeout,
+                reply)
+        }
+        path = job
+        learn(known?.first?.asProperties ?? [:])
         let unheard = unheard
         self.unheard = []
         for message in unheard { heard(message) }

@@ -190,6 +190,24 @@ import Testing
         #expect(throws: Failure.self) { try stage.cache.remove(url) }
     }
 
+    @Test func cleared_isGoneUnlessSomebodyHasItOpen() throws {
+        let stage = try CacheStage()
+        for name in ["mine.mp4", "asked.mp4"] { _ = try stage.origin.file(name, 1_000) }
+        var options = CachePlugin.Options()
+        options.isDetached = true
+        let asked = try stage.open(stage.origin.url("asked.mp4"), options).address
+        for address in [asked, try stage.open(stage.origin.url("mine.mp4")).address] {
+            #expect(try stage.read(address).status == 200)
+        }
+        let isWhole = { (count: Int) in stage.files.count { $0.hasSuffix(".media") } == count }
+        #expect(stage.wait { isWhole(2) })
+        // Its reader has left.
+        #expect(stage.wait { stage.cache.openings.values.allSatisfy { $0.readers == 0 } })
+        stage.cache.clear()
+        #expect(isWhole(1) && stage.cache.openings.count == 1)
+        #expect(try stage.read(asked).status == 404)
+    }
+
     @Test func prefetch_isAJob() throws {
         let stage = try CacheStage { $0.fill = false }
         let bytes = try stage.origin.file("film.mp4", Self.size)

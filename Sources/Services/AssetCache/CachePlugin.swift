@@ -226,16 +226,24 @@ public final class CachePlugin: Plugin {
         guard !entries.isEmpty || !open.isEmpty else {
             throw Failure(SessionError(.notFound, "nothing is kept of \(quoted(shown)); see List"))
         }
-        for resource in open {
-            resource.remove()
-            for (job, _) in jobs(of: resource) { job.cancel() }
-            for opening in openings.values where opening.resource === resource { close(opening.number) }
-            resources[resource.name] = nil
-        }
+        for resource in open { remove(resource) }
         for name in entries { folder?.remove(name) }
     }
 
+    private func remove(_ resource: CachedResource) {
+        resource.remove()
+        for (job, _) in jobs(of: resource) { job.cancel() }
+        for opening in openings.values where opening.resource === resource { close(opening.number) }
+        resources[resource.name] = nil
+    }
+
     func clear() {
+        // An address that somebody has asked for, and that nobody reads, keeps nothing.
+        for resource in resources.values where !isPrefetched(resource) {
+            let all = openings.values.filter { $0.resource === resource }
+            guard all.allSatisfy({ $0.isDetached && $0.readers == 0 }) else { continue }
+            remove(resource)
+        }
         for entry in folder?.entries ?? [] where resources[entry.name] == nil { folder?.remove(entry.name) }
     }
 
@@ -270,6 +278,7 @@ public final class CachePlugin: Plugin {
             job.onResume = { resource.want(true) }
             job.begin()
             if resource.completePath != nil {
+                job.progressed(done: resource.cache.size ?? 0, total: resource.cache.size ?? 0)
                 end(number)
                 job.finish()
                 return job.path
