@@ -83,6 +83,29 @@ import Testing
         return owner
     }
 
+    // MARK: The cache
+
+    /// A disk of its own, for which a user needs a namespace.
+    @Test func fullDiskOfTheCache_isFoundUntilThereIsSpace() throws {
+        let unshare = ["/usr/bin/unshare", "--user", "--map-current-user", "--keep-caps", "--mount"]
+        guard (try? Child.run(unshare[0], Array(unshare.dropFirst()) + ["/bin/true"])) != nil else { return }
+        let bus = try PrivateBus()
+        var environment = try Self.environment(of: bus)
+        environment["XDG_CACHE_HOME"] = bus.folder.path + "/cache"
+        #expect(try Self.examine(environment).of("cache").isEmpty)
+        let folder = try bus.folder.folder("cache/sessiond/media")
+        func examine(filling size: Int) throws -> Finding {
+            let begin =
+                "mount -t tmpfs -o size=1m none '\(folder)' && head -c \(size)k /dev/zero >'\(folder)/film' && exec \"$@\""
+            return try Self.examine(environment, [], unshare + ["/bin/sh", "-c", begin, "sh"]).one("cache")
+        }
+        let full = try examine(filling: 1_000)
+        #expect(full.status == "warning" && full.text.contains(folder) && full.text.contains("is not kept"))
+        #expect(full.remedy?.contains("sessionctl cache clear") == true)
+        let free = try examine(filling: 800)
+        #expect(free.status == "ok" && free.text.contains("free for \(folder)"))
+    }
+
     // MARK: The bus and the service
 
     @Test(arguments: ServerKind.allCases) func everythingIsThere_nothingIsWrong(_ kind: ServerKind) throws {
