@@ -15,7 +15,7 @@ let strict: [SwiftSetting] = [
 let plugins: [(program: String, interfaces: [String], modules: [Target.Dependency])] = [
     (
         "sessiond-plugin", ["Player", "Recorder", "SoundEffects"],
-        ["PluginKit", "MediaValues", "GStreamerBackend", "PulseBackend", "DBus", "PluginAPI"]
+        ["PluginKit", "MediaValues", "GStreamerBackend", "PulseBackend", "Installation", "DBus", "PluginAPI"]
     ),
     ("sessiond-movie", ["MoviePlayer"], ["Movie"]),
     (
@@ -237,8 +237,8 @@ let package = Package(
         room(
             "Movie",
             [
-                "PluginKit", "VideoBackend", "GStreamerBackend", "MediaValues", "SessionBus", "DBus", "EventLoop",
-                "PluginAPI",
+                "PluginKit", "VideoBackend", "GStreamerBackend", "Installation", "MediaValues", "SessionBus", "DBus",
+                "EventLoop", "PluginAPI",
             ]),
         room(
             "Uploads", ["PluginKit", "HTTP", "Uploading", "Processes", "SessionBus", "DBus", "EventLoop", "PluginAPI"]),
@@ -290,6 +290,9 @@ let package = Package(
         // Another one, which plays from the music library.
         .executableTarget(
             name: "example-jukebox", dependencies: ["SessionKit"], path: "Examples/Jukebox", swiftSettings: strict),
+        // Another one, which keeps what it plays from the web.
+        .executableTarget(
+            name: "example-episode", dependencies: ["SessionKit"], path: "Examples/Episode", swiftSettings: strict),
         // An app that records and plays by itself.
         .executableTarget(
             name: "example-voice-notes", dependencies: ["SessionKit"], path: "Examples/VoiceNotes",

@@ -78,6 +78,13 @@ public struct PlaylistEntry: Sendable, Hashable {
     public var item: UInt64 = 0
     /// Where it begins, in seconds: the bookmark of a podcast or an audiobook.
     public var start = 0.0
+    /// What it is, if it is spoken; nil: music, or unknown.
+    public var spoken: Spoken?
+
+    /// Spoken items (MPMediaType). The raw values are the words on the wire.
+    public enum Spoken: String, CaseIterable, Sendable, Hashable, Codable {
+        case podcast, audiobook
+    }
 
     public init(uri: String, title: String? = nil, duration: Double? = nil) {
         self.uri = uri

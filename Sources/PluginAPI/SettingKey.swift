@@ -10,6 +10,8 @@ public struct SettingKey: Sendable {
         case words([String])
         /// `any`, or a list of names.
         case holders
+        /// `off`, `all`, or a list of these words.
+        case kinds([String])
         /// A list of names, possibly empty.
         case names
         /// A category and, in any order, a mode, a class and options.
@@ -189,6 +191,16 @@ public struct SettingKey: Sendable {
             "Whether a request to a server ends where the next part begins that is there already, so that nothing is fetched "
                 + "twice. off: each goes to the end, and cancels the one before; with fill = off, only what one request "
                 + "fetched is kept."),
+
+        SettingKey(
+            section: "player", key: "cache", kind: .kinds(PlaylistEntry.Spoken.allCases.map(\.word)),
+            meaning:
+                "What the players read from the web through the cache (sessiond-cache), so that it is kept, seeking is "
+                + "quick, and what is whole plays without the network. off: nothing; all: everything but radios and "
+                + "playlists; or podcasts and audiobooks, separated by a comma: items of these types, and everything in the "
+                + "mode spoken-audio. Read when a player first plays from the web.",
+            set: { settings, entry throws(KeyFileError) in settings.player.cache = try Settings.Player.Cached(entry) },
+            get: { [("cache", $0.player.cache.words)] }),
     ]
 
     private typealias Path<Value> = any WritableKeyPath<Settings, Value> & Sendable
@@ -273,6 +285,40 @@ extension Settings.Privileges.Holder {
         switch self {
         case .anyone: "any"
         case .only(let names): names.joined(separator: "; ")
+        }
+    }
+}
+
+extension PlaylistEntry.Spoken {
+    /// The word of the settings.
+    fileprivate var word: String { rawValue + "s" }
+}
+
+extension Settings.Player.Cached {
+    fileprivate init(_ entry: KeyFile.Entry) throws(KeyFileError) {
+        switch try entry.text() {
+        case "all": self = .all
+        case "off": self = .only([])
+        case let text:
+            var kinds: Set<PlaylistEntry.Spoken> = []
+            for part in text.split(omittingEmptySubsequences: false, whereSeparator: { $0 == "," || $0 == ";" }) {
+                let word = part.filter { $0 != " " && $0 != "\t" }
+                guard let kind = PlaylistEntry.Spoken.allCases.first(where: { $0.word == word }) else {
+                    let known = PlaylistEntry.Spoken.allCases.map(\.word).joined(separator: ", ")
+                    throw entry.refusal("cache cannot be \(quoted(word)); write off, all, or some of \(known)")
+                }
+                kinds.insert(kind)
+            }
+            self = .only(kinds)
+        }
+    }
+
+    fileprivate var words: String {
+        switch self {
+        case .all: "all"
+        case .only(let kinds) where kinds.isEmpty: "off"
+        case .only(let kinds):
+            PlaylistEntry.Spoken.allCases.filter(kinds.contains).map(\.word).joined(separator: ", ")
         }
     }
 }

@@ -16,6 +16,7 @@ public struct Settings: Sendable, Hashable, Codable {
     public var sleep = Sleep()
     public var library = Library()
     public var cache = Cache()
+    public var player = Player()
 
     /// How long claims last.
     public struct Interruption: Sendable, Hashable, Codable {
@@ -184,6 +185,26 @@ public struct Settings: Sendable, Hashable, Codable {
         public var fill = true
         /// Whether a request ends where the next part begins that is there.
         public var bounded = true
+    }
+
+    /// The players.
+    public struct Player: Sendable, Hashable, Codable {
+        /// What they read from the web through the cache.
+        public enum Cached: Sendable, Hashable, Codable {
+            /// Only these; empty: nothing.
+            case only(Set<PlaylistEntry.Spoken>)
+            case all
+
+            /// Whether it includes an item.
+            /// - Parameter spoken: what the item is; nil: music, or unknown.
+            public func includes(_ spoken: PlaylistEntry.Spoken?) -> Bool {
+                switch self {
+                case .all: true
+                case .only(let kinds): spoken.map(kinds.contains) ?? false
+                }
+            }
+        }
+        public var cache = Cached.only([])
     }
 
     /// The music library.

@@ -1,6 +1,7 @@
 import DBus
 import EventLoop
 import Foundation
+import HTTP
 import MediaCache
 import PluginAPI
 import SessionBus
@@ -147,6 +148,25 @@ import Testing
         #expect(try stage.read(address).body == bytes)
         let second = try stage.open(stage.origin.url("film.mp4") + "?2")
         #expect(try stage.read(second.address).body == bytes)
+    }
+
+    /// A player that asks radios itself for their titles.
+    @Test func whatHasNoSize_isReadAtTheServerByPlayersThatWishIt() throws {
+        let stage = try CacheStage { $0.fill = false }
+        _ = try stage.origin.file("radio", 100_000)
+        try stage.origin.tell("endless")
+        var options = CachePlugin.Options()
+        options.redirectsLive = true
+        let (address, _) = try stage.open(stage.origin.url("radio"), options)
+        for _ in 0..<2 {
+            let answer = try stage.read(address)
+            #expect(answer.status == 307 && answer.fields["location"] == stage.origin.url("radio"))
+        }
+        // Other programs read it through the cache; and headers are sent by the cache alone.
+        #expect(try stage.read(stage.open(stage.origin.url("radio")).address, more: ["--max-time", "1"]).status == 200)
+        options.headers = [try #require(HTTPField("X-Key", "1"))]
+        let secret = try stage.open(stage.origin.url("radio"), options).address
+        #expect(try stage.read(secret, more: ["--max-time", "1"]).status == 200)
     }
 
     /// Whether this process may mount a small disk.

@@ -39,6 +39,7 @@ import Testing
                 case .onOff: key.values(in: Settings()).first?.value == "on" ? "off" : "on"
                 case .words(let words): words[0]
                 case .holders: "org.example.Phone; /usr/bin/phone"
+                case .kinds(let words): words.joined(separator: ", ")
                 case .names: "mpv; org.example.Player"
                 case .role: "playback; alert; spoken-audio; duck-others"
                 }
@@ -59,6 +60,7 @@ import Testing
                 case .onOff: ["", "maybe"]
                 case .words: ["", "loud"]
                 case .holders: ["any; x", "bin/phone", ";"]
+                case .kinds(let words): ["", "loud", "\(words[0]), loud", "all, \(words[0])", "\(words[0]),"]
                 case .names: [";"]
                 case .role:
                     [
@@ -177,6 +179,7 @@ enum DefaultFile {
         case .integer(let range): "(\(range.lowerBound) to \(range.upperBound))"
         case .onOff: "(on, off)"
         case .words(let words): "(\(words.joined(separator: ", ")))"
+        case .kinds(let words): "(off, all, or some of: \(words.joined(separator: ", ")))"
         case .holders, .names, .role: ""
         }
     }

@@ -148,6 +148,7 @@ extension PlayerPlugin {
         (entry.artist, entry.album) = (text("artist"), text("album"))
         entry.item = fields["id"]?.uint64Value ?? 0
         entry.start = seconds("bookmark") ?? 0
+        entry.spoken = text("media-type").flatMap { PlaylistEntry.Spoken(rawValue: $0) }
         return entry
     }
 
@@ -224,6 +225,7 @@ extension PlayerPlugin {
                     if let artist = item.entry.artist { fields.append(("artist", .string(artist))) }
                     if let album = item.entry.album { fields.append(("album", .string(album))) }
                     if item.entry.item > 0 { fields.append(("item", .uint64(item.entry.item))) }
+                    if let spoken = item.entry.spoken { fields.append(("media-type", .string(spoken.rawValue))) }
                     return .properties(fields)
                 }
                 call.reply([.array(of: "a{sv}", items)])

@@ -73,7 +73,7 @@ public final class PlayerPlugin: Plugin {
     var further: [(ObjectTable, String) -> Void] = []
     private(set) var isServed = false
     lazy var hold = Timer(on: loop) { [unowned self] in engine.duck(to: 0, over: session.ducking.release) }
-    private let loop: EventLoop
+    let loop: EventLoop
 
     /// Longer than any path or URL that file systems and servers accept.
     private static let uriLimit = 16_384

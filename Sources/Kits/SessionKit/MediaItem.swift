@@ -123,6 +123,7 @@ extension MediaItem {
         }
         if playbackDuration > 0 { fields.append(("duration", .double(playbackDuration))) }
         if bookmarkTime > 0 { fields.append(("bookmark", .double(bookmarkTime))) }
+        if let mediaType, mediaType != .music { fields.append(("media-type", .string(mediaType.rawValue))) }
         return .properties(fields)
     }
 }

@@ -45,7 +45,9 @@ public struct SavedQueue: Sendable, Hashable {
             }
             let item = entry.item > 0 ? "\(entry.item)" : ""
             let duration = entry.duration.map { "\($0)" } ?? ""
-            bytes += "\t\(duration)\t\(item)\t\(entry.start > 0 ? "\(entry.start)" : "")\n".utf8
+            bytes += "\t\(duration)\t\(item)\t\(entry.start > 0 ? "\(entry.start)" : "")".utf8
+            if let spoken = entry.spoken { bytes += "\t\(spoken.rawValue)".utf8 }
+            bytes.append(Self.lineEnd)
         }
         add(Self.end)
         return bytes
@@ -119,7 +121,8 @@ public struct SavedQueue: Sendable, Hashable {
 
     private static func entry(_ line: ArraySlice<UInt8>) -> PlaylistEntry? {
         let fields = line.split(separator: tab, omittingEmptySubsequences: false)
-        guard fields.count == 7 else { return nil }
+        // Only spoken items have the eighth.
+        guard fields.count == 7 || fields.count == 8 else { return nil }
         var texts: [String] = []
         for field in fields {
             guard let text = text(field) else { return nil }
@@ -130,6 +133,7 @@ public struct SavedQueue: Sendable, Hashable {
         var entry = PlaylistEntry(uri: texts[0], title: known(texts[1]), duration: Double(texts[4]))
         (entry.artist, entry.album) = (known(texts[2]), known(texts[3]))
         (entry.item, entry.start) = (UInt64(texts[5]) ?? 0, Double(texts[6]) ?? 0)
+        if texts.count == 8 { entry.spoken = PlaylistEntry.Spoken(rawValue: texts[7]) }
         return entry
     }
 

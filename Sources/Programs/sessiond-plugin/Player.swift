@@ -1,5 +1,6 @@
 import DBus
 import GStreamerBackend
+import Installation
 import MediaValues
 import PluginAPI
 import PluginKit
@@ -8,6 +9,11 @@ import PluginKit
 func servePlayer(_ host: PluginHost, _ arguments: PluginArguments) throws(Failure) -> any Plugin {
     let engine = GStreamerPlayer(loop: host.loop, identity: StreamIdentity(clientName: arguments.session.name))
     let player = PlayerPlugin(engine, arguments.session, on: host.connection, host.loop)
+    engine.locator = player.cachedMedia {
+        SettingsFiles(isSystem: host.bus.isSystem).read { host.complain($0) }.player.cache
+    } complain: {
+        host.complain($0)
+    }
     player.onQuit = { host.quit(0, ending: player) }
     player.offerPlaylists { () throws(Failure) in try Connection(host.bus, loop: host.loop) }
     guard let item = arguments.item else {

@@ -35,6 +35,7 @@ extension CachePlugin {
             options.headers.append(field)
         }
         if known.contains("keep") { options.keeps = try reader.bool("keep") ?? true }
+        if known.contains("redirect-live") { options.redirectsLive = try reader.bool("redirect-live") ?? false }
         options.isDetached = try reader.bool("detached") ?? false
         return options
     }
@@ -100,7 +101,7 @@ extension CachePlugin {
         name: PluginKind.cache.interface, introspection: PluginXML.assetCache,
         methods: [
             method("Open", "sa{sv}") { (cache, call) throws(Failure) in
-                let options = try options(call.arguments[1], ["headers", "keep", "detached"])
+                let options = try options(call.arguments[1], ["headers", "keep", "redirect-live", "detached"])
                 let (address, id) = try cache.open(call.arguments[0].stringValue ?? "", options, for: call.sender)
                 return [.string(address), .uint64(id)]
             },

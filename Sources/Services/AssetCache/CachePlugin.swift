@@ -19,13 +19,15 @@ public final class CachePlugin: Plugin {
         let token: String
         let owner: String
         let isDetached: Bool
+        /// Whether its readers are sent to the server for what has no known size.
+        let redirectsLive: Bool
         let resource: CachedResource
         var readers = 0
         var expiry: Timer?
 
-        init(_ number: UInt64, _ token: String, owner: String, isDetached: Bool, _ resource: CachedResource) {
-            (self.number, self.token, self.owner, self.isDetached) = (number, token, owner, isDetached)
-            self.resource = resource
+        init(_ number: UInt64, _ token: String, owner: String, _ options: Options, _ resource: CachedResource) {
+            (self.number, self.token, self.owner, isDetached) = (number, token, owner, options.isDetached)
+            (redirectsLive, self.resource) = (options.redirectsLive && options.headers.isEmpty, resource)
         }
     }
 
@@ -34,6 +36,8 @@ public final class CachePlugin: Plugin {
         var headers: [HTTPField] = []
         var keeps = true
         var isDetached = false
+        /// What has no known size is read at the server itself, unless it needs headers.
+        var redirectsLive = false
     }
 
     /// Seconds without a reader after which a detached opening is closed.
@@ -113,7 +117,7 @@ public final class CachePlugin: Plugin {
         let resource = resource(address, options)
         lastOpening += 1
         let opening = Opening(
-            lastOpening, Self.token(), owner: caller, isDetached: options.isDetached, resource)
+            lastOpening, Self.token(), owner: caller, options, resource)
         openings[opening.number] = opening
         tokens[opening.token] = opening.number
         if options.isDetached {
@@ -369,7 +373,7 @@ public final class CachePlugin: Plugin {
         opening.readers += 1
         opening.expiry?.disarm()
         folder?.touch(opening.resource.name)
-        opening.resource.read(exchange)
+        opening.resource.read(exchange, redirectsLive: opening.redirectsLive)
         let before = exchange.onEnd
         exchange.onEnd = { [weak opening] in
             before()

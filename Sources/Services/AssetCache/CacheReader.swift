@@ -6,6 +6,7 @@ final class CacheReader {
     let number: UInt64
     let exchange: LoopbackExchange
     let ask: RangeAsk
+    let redirectsLive: Bool
     /// The next byte to send; where it ends, nil: at an unknown end.
     var place: UInt64
     var end: UInt64?
@@ -16,8 +17,8 @@ final class CacheReader {
     /// Why nothing more comes.
     var trouble: MediaCache.Trouble?
 
-    init(_ number: UInt64, _ exchange: LoopbackExchange, tag: String?) {
-        (self.number, self.exchange) = (number, exchange)
+    init(_ number: UInt64, _ exchange: LoopbackExchange, tag: String?, redirectsLive: Bool) {
+        (self.number, self.exchange, self.redirectsLive) = (number, exchange, redirectsLive)
         // A player that has bytes of another version begins anew.
         let isOther = exchange.field("If-Range").map { $0 != tag } ?? false
         ask = isOther ? .whole : RangeAsk(exchange.field("Range"))

@@ -260,13 +260,17 @@ final class CachedResource {
 
     // MARK: Readers
 
-    func read(_ exchange: LoopbackExchange) {
+    /// - Parameter redirectsLive: whether the player is sent to the origin for what has no known size.
+    func read(_ exchange: LoopbackExchange, redirectsLive: Bool) {
         lastReader += 1
-        let reader = CacheReader(lastReader, exchange, tag: cache.isKnown ? tag : nil)
+        let reader = CacheReader(
+            lastReader, exchange, tag: cache.isKnown ? tag : nil, redirectsLive: redirectsLive)
         readers[reader.number] = reader
         exchange.onEnd = { [weak self] in self?.left(reader) }
         onReaders()
-        if cache.isKnown, cache.size != nil || cache.isPlaylist, answer(reader), !reader.isAnswered { return }
+        if cache.isKnown, cache.size != nil || cache.isPlaylist || redirectsLive, answer(reader), !reader.isAnswered {
+            return
+        }
         // The decision is made with what has arrived, so that nothing of it is requested again.
         for request in Array(requests.values) { request.receiveArrived() }
         take(.asked(reader.number, from: reader.place))
@@ -311,6 +315,11 @@ final class CachedResource {
         }
         var head = [("Content-Type", cache.type.isEmpty ? "application/octet-stream" : cache.type)]
         guard let size = cache.size else {
+            if reader.redirectsLive {
+                // A radio tells what plays only to players that ask it themselves.
+                reader.exchange.answer(LoopbackAnswer(307, [("Location", address.text)]))
+                return true
+            }
             if !cache.coding.isEmpty { head.append(("Content-Encoding", cache.coding)) }
             reader.isAnswered = true
             reader.place = 0

@@ -1,5 +1,6 @@
 import DBus
 import GStreamerBackend
+import Installation
 import MediaValues
 import PluginAPI
 import PluginKit
@@ -15,6 +16,11 @@ public enum MovieProgram {
         if session.category == .playback, session.mode == .default { session.mode = .moviePlayback }
         let (engine, screen) = FilmPlayer.make(on: host.loop, StreamIdentity(clientName: session.name))
         let movie = MoviePlugin(engine, on: screen, session, on: host.connection, host.loop)
+        engine.locator = movie.player.cachedMedia {
+            SettingsFiles(isSystem: host.bus.isSystem).read { host.complain($0) }.player.cache
+        } complain: {
+            host.complain($0)
+        }
         movie.player.onQuit = { host.quit(0, ending: movie) }
         guard let item = arguments.item else { return movie }
         movie.onFinished = { reason, message in

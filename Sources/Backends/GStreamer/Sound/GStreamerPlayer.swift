@@ -35,6 +35,8 @@ public final class GStreamerPlayer: QueueingEngine {
     private enum Content {
         /// Nothing is loaded, or it failed, or its failure or its list will be reported soon.
         case nothing
+        /// It is being asked where the item is read; it begins at that position, in seconds.
+        case locating(position: Double)
         /// It may be a playlist, and is read as one.
         case list(PlaylistFetch)
         case item(Item)
@@ -59,6 +61,16 @@ public final class GStreamerPlayer: QueueingEngine {
     private var kept: Kept? {
         if case .away(let kept) = content { kept } else { nil }
     }
+
+    /// The position at which the item will begin that is being located; nil: none is.
+    private var locatingPosition: Double? {
+        if case .locating(let position) = content { position } else { nil }
+    }
+
+    /// Knows where items of the web are read; nil: at their addresses. Set before the first ``load(uri:)``.
+    public var locator: (any MediaLocator)?
+    /// Counts the questions to the locator: an answer to an older one does not count.
+    private var questions = 0
 
     public private(set) var state = PlayerState.stopped {
         didSet { if state != oldValue { onStateChanged?(state) } }
@@ -182,7 +194,7 @@ public final class GStreamerPlayer: QueueingEngine {
 
     public var position: Double {
         if isAtEnd, let duration { return duration }
-        return item?.position ?? kept?.position ?? 0
+        return item?.position ?? kept?.position ?? locatingPosition ?? 0
     }
     public var duration: Double? { item?.duration ?? kept?.duration }
     public var channels: Int { item?.channels ?? kept?.channels ?? 0 }
@@ -205,21 +217,67 @@ public final class GStreamerPlayer: QueueingEngine {
         retire()
         unload(keepingRetired: true)
         self.uri = uri
+        locator?.release(except: [uri])
+        if pictures != nil { choice = FilmChoice(besideFilmAt: uri) }
+        guard let locator, GStreamerPlayer.isOfTheWeb(uri), !Playlist.isNamedAsList(uri) else {
+            return open(uri, at: nil, from: 0)
+        }
+        ask(from: 0) { locator.locate(uri, $0) }
+    }
+
+    private static func isOfTheWeb(_ uri: String) -> Bool {
+        ["http://", "https://"].contains { uri.lowercased().hasPrefix($0) }
+    }
+
+    /// Asks where the item is read, and opens it there.
+    private func ask(from position: Double, _ question: (@escaping (String) -> Void) -> Void) {
+        guard let uri else { return }
+        content = .locating(position: position)
+        questions += 1
+        let number = questions
+        question { [weak self] place in
+            // Another item was loaded meanwhile, or none.
+            guard let self, questions == number, let position = locatingPosition else { return }
+            content = .nothing
+            open(uri, at: place, from: position)
+        }
+    }
+
+    /// Opens an address; a film of the web, a sound, or a playlist.
+    private func open(_ uri: String, at place: String?, from position: Double) {
         do throws(MediaSource.Refusal) {
-            let source = try pictures == nil ? MediaSource(uri: uri) : MediaSource(filmAt: uri)
-            if pictures != nil { choice = FilmChoice(besideFilmAt: uri) }
+            let source =
+                try pictures == nil
+                ? MediaSource(uri: uri, readAt: place) : MediaSource(filmAt: uri, readAt: place)
             if let list = source.list {
                 later { $0.take(list) }
             } else if !source.traits.isFile, Playlist.isNamedAsList(uri) {
                 read(source, instead: nil)
             } else {
                 open(source)
+                if position > 0 { item?.seek(to: Times.nanoseconds(position), told: false) }
             }
         } catch {
             let message = error.message
             later { $0.fail(message) }
         }
     }
+
+    /// An item could not be read where its bytes were said to be: it goes on where they are now.
+    private func readElsewhere(_ lost: Item, because reason: String) {
+        guard let locator else { return fail(reason) }
+        let (source, position, hasPlayed) = (lost.source, lost.position, lost.isReady)
+        watchdog.disarm()
+        closeItem()
+        ask(from: position) { [weak self] answer in
+            locator.relocate(source.uri, from: source.place, hasPlayed: hasPlayed, because: reason) { place in
+                if let place { answer(place) } else { self?.failLocating(reason) }
+            }
+        }
+    }
+
+    /// There is no other place.
+    private func failLocating(_ reason: String) { later { if $0.locatingPosition != nil { $0.fail(reason) } } }
 
     public func unload() { unload(keepingRetired: false) }
 
@@ -229,6 +287,8 @@ public final class GStreamerPlayer: QueueingEngine {
         turn.disarm()
         watchdog.disarm()
         closeItem()
+        questions += 1
+        if !keepingRetired { locator?.release(except: []) }
         (uri, choice) = (nil, FilmChoice())
         following = nil
         state = .stopped
@@ -295,6 +355,7 @@ public final class GStreamerPlayer: QueueingEngine {
             made.apply(filters: filters, pan: pan)
             made.rate = rate
             made.loops = loops
+            made.locator = locator
             if pictures == nil { made.following = following }
             made.onEvent = { [weak self] in self?.take($0) }
             content = .item(made)
@@ -318,6 +379,7 @@ public final class GStreamerPlayer: QueueingEngine {
         case .advanced:
             uri = item?.source.uri
             following = nil
+            locator?.release(except: uri.map { [$0] } ?? [])
             onAdvanced?()
             onItemChanged?()
         case .tracks:
@@ -357,6 +419,9 @@ public final class GStreamerPlayer: QueueingEngine {
         if source.isGuess, failure.isAboutFormat, !item.isReady {
             // The format is not what the first bytes suggested: GStreamer must find the elements.
             return reopen(MediaSource(anyDecoderFor: source), at: item.place, loopsLeft: item.loopsLeft)
+        }
+        if source.place != source.uri, !failure.isAboutFormat || !item.isReady {
+            return readElsewhere(item, because: failure.message)
         }
         if !source.traits.isFile, failure.isAboutFormat, !item.isReady {
             // It is not audio. It may be a playlist whose name does not show that.
@@ -402,8 +467,9 @@ public final class GStreamerPlayer: QueueingEngine {
         content = .away(kept)
     }
 
-    /// Changes the position at which the item continues that was closed because the server was lost.
+    /// Changes the position at which the item continues that was closed because the server was lost, or that is located.
     private func keepPosition(_ seconds: Double) {
+        if locatingPosition != nil { content = .locating(position: seconds) }
         guard var kept else { return }
         kept.position = seconds
         content = .away(kept)
@@ -485,13 +551,13 @@ public final class GStreamerPlayer: QueueingEngine {
     }
 
     public func seek(to seconds: Double) {
-        guard !seconds.isNaN, item != nil || kept != nil else { return }
+        guard !seconds.isNaN, item != nil || kept != nil || locatingPosition != nil else { return }
         (isAtEnd, steps) = (false, 0)
         item?.finishCrossing()
         if let item {
             item.seek(to: Times.nanoseconds(seconds), told: true)
         } else {
-            let place = min(max(seconds, 0), kept?.duration ?? 0)
+            let place = locatingPosition == nil ? min(max(seconds, 0), kept?.duration ?? 0) : max(seconds, 0)
             keepPosition(place)
             loop.later { [weak self] in self?.onSeeked?(place) }
         }

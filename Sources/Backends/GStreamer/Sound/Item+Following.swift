@@ -24,7 +24,10 @@ extension Item {
         else { return }
         let rest = duration - position - Item.lead
         guard rest <= 0 else { return ahead.arm(after: rest + 0.05) }
-        guard let source = try? MediaSource(uri: following), !source.traits.needsBuffering, source.list == nil,
+        locateNext(following)
+        guard let place = placeOfNext, !place.isEmpty else { return }
+        guard let source = try? MediaSource(uri: following, readAt: place), !source.traits.needsBuffering,
+            source.list == nil,
             (try? succession.prepare(source)) != nil
         else {
             nextNeedsGap = true

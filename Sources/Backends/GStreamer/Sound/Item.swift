@@ -131,8 +131,29 @@ final class Item {
         didSet {
             guard following != oldValue else { return }
             nextNeedsGap = false
+            placeOfNext = nil
             succession.forget()
             lookAhead()
+        }
+    }
+    /// Knows where the next item is read; nil: at its address.
+    var locator: (any MediaLocator)?
+    /// Where the next item is read; empty: that is being asked.
+    private(set) var placeOfNext: String?
+
+    /// Asks where the next item is read, and looks ahead again when that is known.
+    func locateNext(_ uri: String) {
+        guard placeOfNext == nil else { return }
+        placeOfNext = ""
+        guard let locator else {
+            placeOfNext = uri
+            return
+        }
+        locator.locate(uri) { [weak self] place in
+            guard let self, following == uri, placeOfNext == "" else { return }
+            placeOfNext = place
+            // The answer may come during the call.
+            ahead.arm(after: 0)
         }
     }
 

@@ -3,12 +3,15 @@ import Glibc
 
 extension MediaSource {
     /// A film, or a sound, whose pictures are shown if it has any.
-    init(filmAt uri: String) throws(Refusal) {
+    /// - Parameter place: where it is read; nil: at its address.
+    init(filmAt uri: String, readAt place: String? = nil) throws(Refusal) {
         self.uri = uri
+        let place = place ?? uri
+        self.place = place
         (isGuess, list, skip, header, estimatedDuration, sound, isFilm) = (false, nil, 0, [], nil, nil, true)
-        switch uri.contains(":") ? uri.split(separator: ":", maxSplits: 1).first?.lowercased() : nil {
+        switch place.contains(":") ? place.split(separator: ":", maxSplits: 1).first?.lowercased() : nil {
         case "file":
-            guard let raw = g_filename_from_uri(uri, nil, nil) else {
+            guard let raw = g_filename_from_uri(place, nil, nil) else {
                 throw Refusal(message: "'\(uri)' is not a file on this machine")
             }
             let bytes = Array(UnsafeBufferPointer(start: raw, count: strlen(raw) + 1))

@@ -10,7 +10,10 @@ struct MediaSource {
     let description: String
     /// The file's path for the source element; nil if it reads the URI.
     let path: [CChar]?
+    /// The address of the item.
     let uri: String
+    /// Where it is read: that address, or another place for the same bytes.
+    let place: String
     /// The name of the item in messages.
     let name: String
     /// The elements were chosen from the first bytes; if they fail, GStreamer's own choice is tried.
@@ -32,7 +35,7 @@ struct MediaSource {
     var traits: SourceTraits {
         guard path == nil else { return isFilm ? .film : .file }
         let traits: SourceTraits = isFilm ? .webFilm : .web
-        return CacheAddress.isOne(uri) ? traits.throughCache : traits
+        return CacheAddress.isOne(place) ? traits.throughCache : traits
     }
     /// The name of the stream: the file name without the folders.
     var title: String { name.split(separator: "/").last.map(String.init) ?? name }
@@ -42,15 +45,18 @@ struct MediaSource {
         let message: String
     }
 
-    init(uri: String) throws(Refusal) {
+    /// - Parameter place: where it is read; nil: at its address.
+    init(uri: String, readAt place: String? = nil) throws(Refusal) {
         self.uri = uri
+        let place = place ?? uri
+        self.place = place
         isFilm = false
-        guard let scheme = uri.split(separator: ":", maxSplits: 1).first?.lowercased(), uri.contains(":") else {
+        guard let scheme = place.split(separator: ":", maxSplits: 1).first?.lowercased(), place.contains(":") else {
             throw Refusal(message: "'\(uri)' is not a URI: give file:///… or http://…")
         }
         switch scheme {
         case "file":
-            guard let raw = g_filename_from_uri(uri, nil, nil) else {
+            guard let raw = g_filename_from_uri(place, nil, nil) else {
                 throw Refusal(message: "'\(uri)' is not a file on this machine")
             }
             let bytes = Array(UnsafeBufferPointer(start: raw, count: strlen(raw) + 1))
@@ -58,6 +64,7 @@ struct MediaSource {
             path = bytes
             name = String(decoding: bytes.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
             let content = try MediaSource.content(of: bytes, name: name)
+            // The entries of a list are relative to its address.
             list = try MediaSource.list(in: content, uri: uri, name: name)
             let decoder = content.decoder
             (skip, header) = (content.skip, content.plain?.header ?? [])
@@ -73,7 +80,7 @@ struct MediaSource {
             isGuess = false
             (estimatedDuration, sound) = (nil, nil)
             description =
-                MediaSource.webSource(uri) + " ! " + MediaSource.anyDecoder
+                MediaSource.webSource(place) + " ! " + MediaSource.anyDecoder
                 // It plays as soon as two of the five seconds in its buffer have arrived, and waits again below half a
                 // second.
                 + " use-buffering=true low-percent=8 high-percent=40"
@@ -83,8 +90,8 @@ struct MediaSource {
 
     /// Sets what the element "source" of ``description`` reads, and how.
     func apply(to origin: UnsafeMutablePointer<GstElement>) {
-        guard !isFilm else { return shim_set_string(origin, "uri", uri) }
-        shim_set_string(origin, "location", path ?? Array(uri.utf8CString))
+        guard !isFilm else { return shim_set_string(origin, "uri", place) }
+        shim_set_string(origin, "location", path ?? Array(place.utf8CString))
         guard traits.isFile, let way = gst_element_get_static_pad(origin, "src") else { return }
         shim_limit_view(way, UInt(skip), header, UInt(header.count), MediaSource.pieceLimit)
         gst_object_unref(way)
@@ -95,7 +102,7 @@ struct MediaSource {
 
     /// The same item, with the elements that GStreamer finds.
     init(anyDecoderFor source: MediaSource) {
-        (path, uri, name, isGuess) = (source.path, source.uri, source.name, false)
+        (path, uri, place, name, isGuess) = (source.path, source.uri, source.place, source.name, false)
         (list, skip, header, estimatedDuration, sound, isFilm) = (nil, 0, [], nil, nil, false)
         description = "filesrc name=source ! \(MediaSource.anyDecoder)"
     }
