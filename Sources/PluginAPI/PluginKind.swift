@@ -77,7 +77,7 @@ public struct PluginKind: Sendable, Hashable {
     package func hostedName(onSystemBus isSystem: Bool) -> String { isSystem ? busName : "org.sessiond1.Hosted" }
 
     /// Every kind in this package.
-    public static let all = [player, recorder, soundEffects, moviePlayer, assets, uploads, cache, library]
+    public static let all = [player, recorder, soundEffects, moviePlayer, live, assets, uploads, cache, library]
 
     /// It also implements MPRIS.
     public static let player = PluginKind(
@@ -104,6 +104,12 @@ public struct PluginKind: Sendable, Hashable {
         interfaces: ["org.sessiond1.MoviePlayer", "org.sessiond1.Player"], objectPath: "/org/sessiond1/movie",
         busName: "org.mpris.MediaPlayer2.sessiond_movie", sessions: .one(.playback), item: "URI|FILE",
         action: "Shows the film URI to its end")
+
+    /// Live streams to servers. Each has a session of its own if it has a microphone.
+    public static let live = PluginKind(
+        word: "live", id: "org.sessiond1.live", program: "sessiond-live", package: "sessiond-live",
+        interfaces: ["org.sessiond1.Live"], objectPath: "/org/sessiond1/live", busName: "org.sessiond1.Live",
+        sessions: .perObject, item: "", action: "Sends live streams for other programs")
 
     /// Films and sounds as files: their properties, pictures, thumbnails and exports. It plays no sound.
     public static let assets = PluginKind(

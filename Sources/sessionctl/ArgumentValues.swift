@@ -6,6 +6,7 @@ import SessionBus
 // The types of the contract as arguments: unknown values are wrong usage, and completions offer the known ones.
 
 extension Category: ExpressibleByArgument {}
+extension LiveInterruption: ExpressibleByArgument {}
 extension Mode: ExpressibleByArgument {}
 extension SessionClass: ExpressibleByArgument {}
 extension OutputOverride: ExpressibleByArgument {}

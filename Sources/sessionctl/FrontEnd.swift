@@ -122,6 +122,11 @@ class FrontEnd {
     private func tick() {
         guard isDrawing else { return }
         ticker?.arm(after: Self.interval)
+        refresh()
+    }
+
+    /// While the line is shown: asks for what changes all the time.
+    func refresh() {
         // Updates are needed only while sound plays.
         guard line.remark.isEmpty else { return }
         plugin.get("Position") { [weak self] value in

@@ -160,6 +160,17 @@ final class PluginProcess {
             })
     }
 
+    /// Hears the signals of another of its objects: their names and values.
+    func listen(_ path: String, _ interface: String, _ handler: @escaping (String, [Value]) -> Void) {
+        subscriptions.append(
+            service.connection.subscribe(path: path, interface: interface) { [unowned self] message in
+                guard isReady, message.sender == place, let member = message.member,
+                    let values = try? message.arguments()
+                else { return }
+                handler(member, values)
+            })
+    }
+
     /// The names of the sessions that its session waits for.
     func interrupters(_ reply: @escaping ([String]) -> Void) {
         service.call("ListSessions", []) { [process] answer in

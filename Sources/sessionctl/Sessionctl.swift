@@ -19,7 +19,8 @@ struct Sessionctl: ParsableCommand {
             CommandGroup(
                 name: "Play, record and run",
                 subcommands: [
-                    PlayCommand.self, WatchCommand.self, RecordCommand.self, EffectCommand.self, RunCommand.self,
+                    PlayCommand.self, WatchCommand.self, RecordCommand.self, LiveCommand.self, EffectCommand.self,
+                    RunCommand.self,
                 ]),
             CommandGroup(name: "Change what is heard", subcommands: [RouteCommand.self, SilentCommand.self]),
             CommandGroup(

@@ -74,7 +74,7 @@ public final class Child {
         return FileManager.default.isExecutableFile(atPath: unpacked) ? unpacked : program
     }
 
-    static func isInstalled(_ program: String) -> Bool {
+    public static func isInstalled(_ program: String) -> Bool {
         ([unpackedServers] + searchPath.split(separator: ":").map(String.init)).contains {
             FileManager.default.isExecutableFile(atPath: $0 + "/" + program)
         }

@@ -12,6 +12,8 @@ public enum BusName {
     public static let assets = PluginKind.assets.interface
     /// What takes long in a plugin; see ``ObjectPath/job(_:of:)``.
     public static let job = "org.sessiond1.Job"
+    /// An object of the plugin for live streams.
+    public static let liveStream = "org.sessiond1.LiveStream"
     /// The prefix of a refusal's error name.
     public static let errorPrefix = "org.sessiond1.Error."
 }

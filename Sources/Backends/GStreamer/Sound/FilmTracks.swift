@@ -18,7 +18,7 @@ package final class FilmTracks {
     /// - Parameters:
     ///   - source: its outputs are linked to the two queues.
     ///   - heard: the number of the sound.
-    init(
+    package init(
         of source: UnsafeMutablePointer<GstElement>, sound: UnsafeMutablePointer<GstElement>,
         pictures: UnsafeMutablePointer<GstElement>, heard: Int
     ) {
@@ -32,7 +32,7 @@ package final class FilmTracks {
 
     /// Looks at a message of the pipeline's bus.
     /// - Returns: whether the streams are known now.
-    func take(_ message: UnsafeMutablePointer<GstMessage>) -> Bool {
+    package func take(_ message: UnsafeMutablePointer<GstMessage>) -> Bool {
         if case .lacksPlugin(let plugin) = Notice(message) { lacking[shim_lacking_kind(message).rawValue] = plugin }
         guard shim_tracks_known(message) != 0 else { return false }
         isKnown = true
@@ -40,7 +40,7 @@ package final class FilmTracks {
     }
 
     /// What the film has and nobody can decode: its pictures, or all of its sound.
-    var missing: String? {
+    package var missing: String? {
         let kinds = Set(all.map(\.kind))
         if !kinds.contains(.video), let plugin = lacking[SHIM_TRACK_VIDEO.rawValue] { return plugin }
         if !kinds.contains(.audio), let plugin = lacking[SHIM_TRACK_AUDIO.rawValue] { return plugin }

@@ -1,22 +1,22 @@
-import CGStreamer
-import EventLoop
+package import CGStreamer
+package import EventLoop
 import GStreamerBase
 import PluginAPI
 
 /// Owns one GStreamer pipeline; its bus is read on the loop. Dropping or closing it frees everything it held.
-final class Pipeline {
+package final class Pipeline {
     /// The pipeline, owned by this object.
-    let element: UnsafeMutablePointer<GstElement>
+    package let element: UnsafeMutablePointer<GstElement>
     private let bus: UnsafeMutablePointer<GstBus>
     private let reachesServer: Bool
     private var watch: IOWatch?
     /// Called on the loop for each message, which is borrowed.
-    var onMessage: ((UnsafeMutablePointer<GstMessage>) -> Void)?
+    package var onMessage: ((UnsafeMutablePointer<GstMessage>) -> Void)?
 
     /// Builds the pipeline from a description for gst-launch (`gst_parse_launch`), in state NULL.
     ///
     /// `reachesServer`: it has a sink or a source at the sound server, for which it may have to wait.
-    init(_ description: String, on loop: EventLoop, reachesServer: Bool = false) throws(PipelineError) {
+    package init(_ description: String, on loop: EventLoop, reachesServer: Bool = false) throws(PipelineError) {
         self.reachesServer = reachesServer
         Runtime.provide(description)
         var error: UnsafeMutablePointer<GError>?
@@ -39,7 +39,7 @@ final class Pipeline {
     deinit { release() }
 
     /// Stops everything now; no message comes after it. The elements stay valid until the object goes.
-    func close() {
+    package func close() {
         onMessage = nil
         guard watch != nil else { return }
         watch = nil
@@ -61,16 +61,16 @@ final class Pipeline {
     /// - Parameter late: called on another thread if it was done later.
     /// - Returns: nil if it is not done yet.
     @discardableResult
-    func perform<Answer>(_ body: @escaping () -> Answer, late: ((Answer) -> Void)? = nil) -> Answer? {
+    package func perform<Answer>(_ body: @escaping () -> Answer, late: ((Answer) -> Void)? = nil) -> Answer? {
         reachesServer ? ServerThread.shared.run(body, late: late) : body()
     }
 
     /// Whether a state above NULL was requested and the pipeline is not closed.
-    private(set) var isStarted = false
+    package private(set) var isStarted = false
 
     /// False if it is refused; a later refusal arrives as an error on the bus.
     @discardableResult
-    func setState(_ state: GstState) -> Bool {
+    package func setState(_ state: GstState) -> Bool {
         isStarted = true
         return perform { [element] in gst_element_set_state(element, state) != GST_STATE_CHANGE_FAILURE } ?? true
     }
@@ -85,7 +85,7 @@ final class Pipeline {
     private static let settlingTime: GstClockTime = 200_000_000
 
     /// The element of that name, valid while the pipeline holds it.
-    func child(_ name: String) -> UnsafeMutablePointer<GstElement>? { Pipeline.child(name, of: element) }
+    package func child(_ name: String) -> UnsafeMutablePointer<GstElement>? { Pipeline.child(name, of: element) }
 
     /// The element of that name in a bin, valid while the bin holds it.
     static func child(_ name: String, of bin: UnsafeMutablePointer<GstElement>) -> UnsafeMutablePointer<GstElement>? {
@@ -113,7 +113,7 @@ final class Pipeline {
     var duration: Int? { Elements.duration(of: element) }
 
     /// The error on the bus after a failed change of state; earlier messages are dropped.
-    func popError(item: String) -> String? {
+    package func popError(item: String) -> String? {
         guard let message = gst_bus_pop_filtered(bus, GST_MESSAGE_ERROR) else { return nil }
         defer { gst_message_unref(message) }
         return Failure(Fault(message), item: item, missing: nil).message
@@ -130,6 +130,6 @@ final class Pipeline {
 }
 
 /// A pipeline cannot be built, mostly because an element is not installed.
-struct PipelineError: Error {
-    let message: String
+package struct PipelineError: Error {
+    package let message: String
 }

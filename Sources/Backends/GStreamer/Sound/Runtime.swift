@@ -3,7 +3,7 @@ import GStreamerBase
 import Glibc
 
 /// GStreamer in this process: initialised once, at the first use.
-enum Runtime {
+package enum Runtime {
     /// Must be used before any other call of GStreamer.
     static let ready: Void = {
         PluginRegistry.prepare()
@@ -62,7 +62,7 @@ enum Runtime {
 
     /// The first of these elements that can be created: found by its file, else in the list, else among plugins
     /// installed after the list was written.
-    static func find(_ elements: [String]) -> String? {
+    package static func find(_ elements: [String]) -> String? {
         _ = ready
         for look in [{}, { _ = list }, PluginRegistry.scanFolders] {
             look()
@@ -72,10 +72,10 @@ enum Runtime {
     }
 
     /// Loads the plugins for the elements of a gst-launch description, if they are installed.
-    static func provide(_ description: String) {
+    package static func provide(_ description: String) {
         for word in description.split(separator: "!").compactMap({ $0.split(separator: " ").first }) {
-            // The other words are formats.
-            if !word.contains("/") { _ = find([String(word)]) }
+            // The other words are formats, and elements that were named before.
+            if !word.contains("/"), !word.contains(".") { _ = find([String(word)]) }
         }
     }
 }

@@ -1,4 +1,4 @@
-import CGStreamer
+package import CGStreamer
 
 /// The names under which streams appear at the sound server.
 public struct StreamIdentity: Sendable, Hashable {
@@ -18,7 +18,7 @@ public struct StreamIdentity: Sendable, Hashable {
     }
 
     /// Sets them on a pulsesink or pulsesrc.
-    func apply(to element: UnsafeMutablePointer<GstElement>, mediaName: String, role: String) {
+    package func apply(to element: UnsafeMutablePointer<GstElement>, mediaName: String, role: String) {
         shim_set_string(element, "client-name", clientName)
         if let server { shim_set_string(element, "server", server) }
         guard let structure = gst_structure_new_empty("properties") else { return }

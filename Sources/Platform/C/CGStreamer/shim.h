@@ -54,6 +54,23 @@ static inline void shim_set_bool(gpointer object, const char *name, gboolean val
     g_object_set(object, name, value, NULL);
 }
 
+static inline guint shim_get_uint(gpointer object, const char *name) {
+    guint value = 0;
+    g_object_get(object, name, &value, NULL);
+    return value;
+}
+
+// The time to the server and back that srtsink measures, in milliseconds; 0 if unknown.
+static inline double shim_srt_round_trip(GstElement *sink) {
+    GstStructure *stats = NULL;
+    double time = 0;
+    g_object_get(sink, "stats", &stats, NULL);
+    if (!stats) return 0;
+    gst_structure_get_double(stats, "rtt-ms", &time);
+    gst_structure_free(stats);
+    return time;
+}
+
 // gst_structure_set is variadic, and G_TYPE_STRING is a function-like macro.
 static inline void shim_structure_set_string(GstStructure *structure, const char *name, const char *value) {
     gst_structure_set(structure, name, G_TYPE_STRING, value, NULL);

@@ -111,6 +111,44 @@ shim_last_picture *shim_watch_last_picture(GstPad *pad);
 void shim_last_picture_free(gpointer last);
 shim_picture_times shim_last_picture_times(shim_last_picture *last);
 
+// MARK: Live streams (live.c)
+
+// What passes from an encoder into one of its users: a connection to a server, or a file. The encoder never waits for it: when
+// its queue is longer than `limit` nanoseconds, pictures are dropped up to the next key frame. The first picture is a key
+// frame, and the times of what passes begin at 0 with it.
+typedef struct shim_gate shim_gate;
+// When the element that sends has been given `needed` buffers (0: when the first picture has passed), an application message
+// is posted on the bus of the pipeline. `id` is not 0.
+shim_gate *shim_gate_new(GstElement *pipeline, guint id, guint64 limit, guint needed);
+void shim_gate_free(gpointer gate);
+// The pad where pictures, or sound, come in, and the queue after it.
+void shim_gate_add(shim_gate *gate, GstPad *entry, GstElement *queue, gboolean is_sound);
+// The pad of the element that sends.
+void shim_gate_watch(shim_gate *gate, GstPad *sink);
+typedef struct {
+    // Pictures.
+    guint64 passed, dropped;
+    // Buffers and bytes that came to the element that sends.
+    guint64 arrived, bytes;
+    // Nanoseconds in the longer queue.
+    guint64 queued;
+} shim_gate_facts;
+shim_gate_facts shim_gate_read(shim_gate *gate);
+// The id of the gate that a message is from, or 0.
+guint shim_taken_gate(GstMessage *message);
+// The bin, borrowed, in which a sink has got the end of the stream; NULL for other messages. Its `message-forward` is set.
+GstElement *shim_ended_bin(GstMessage *message);
+// Posts an application message on the bus of the pipeline when the end passes a pad.
+void shim_tell_end(GstPad *pad, GstElement *pipeline);
+gboolean shim_stream_ended(GstMessage *message);
+// For the pad of an encoder's output: the next picture becomes a key frame.
+GstEvent *shim_key_unit_request(void);
+// Before an encoder: a key frame each `interval` nanoseconds.
+void shim_beat_keys(GstPad *pad, guint64 interval);
+// `count` must live as long as the pad.
+void shim_count_buffers(GstPad *pad, guint64 *count);
+guint64 shim_counted_buffers(guint64 *count);
+
 // MARK: The end of a screen (xlib.c)
 
 // From now on the end of an X11 server, or of a window, does not end the process. The plugin of ximagesink must be loaded.

@@ -1,0 +1,107 @@
+import CGStreamer
+import GStreamerBackend
+import GStreamerBase
+import PluginAPI
+
+/// The description of the elements from a source to the tees behind the encoders.
+struct LiveChain {
+    let text: String
+    let hasSound: Bool
+    /// The encoder of the pictures; its element has the name `encoder`.
+    let encoder: String
+
+    /// - Throws: `EncoderNotFound` with the package, `NotSupported`.
+    init(_ settings: LiveSettings) throws(SessionError) {
+        guard let encoder = Runtime.find(Encoders.h264.elements) else { throw Self.missing("H.264", Encoders.h264) }
+        guard let sound = Runtime.find(Encoders.aac.elements) else { throw Self.missing("AAC", Encoders.aac) }
+        self.encoder = encoder
+        hasSound = true
+        let pictures = [
+            Self.source(of: settings), "videoconvert", "videoscale", Self.rate(settings),
+            "capsfilter name=format caps=\"\(Self.format(settings))\"",
+            "queue name=late max-size-buffers=0 max-size-bytes=0 max-size-time=1000000000 "
+                + (settings.isFile ? "" : "leaky=downstream"),
+            Self.element(encoder, settings.bitrate), "h264parse",
+            "capsfilter caps=\"video/x-h264,stream-format=avc,alignment=au\"",
+            "tee name=pictures allow-not-linked=true",
+        ]
+        let heard = [
+            Self.sound(of: settings), "audioconvert", "audioresample",
+            "capsfilter caps=\"audio/x-raw,rate=48000,channels=2\"", "queue max-size-time=1000000000",
+            "\(sound) bitrate=\(settings.audioBitrate)", "aacparse",
+            "capsfilter caps=\"audio/mpeg,mpegversion=4,stream-format=raw\"", "tee name=sound allow-not-linked=true",
+        ]
+        text =
+            [pictures, heard].map { $0.filter { !$0.isEmpty }.joined(separator: " ! ") }.joined(separator: " ")
+            + (settings.isFile ? " filesrc name=file ! decodebin name=source" : "")
+    }
+
+    private static func missing(_ format: String, _ encoders: Encoders) -> SessionError {
+        SessionError(
+            .encoderNotFound, "no encoder for \(format) (\(encoders.names)) is installed; \(encoders.package) has one")
+    }
+
+    private static func source(of settings: LiveSettings) -> String {
+        switch settings.source {
+        // Its pictures come at their times, as those of a camera do.
+        case .file: "queue name=picture-head max-size-buffers=4 ! clocksync ! videoflip method=automatic"
+        case .screen:
+            "ximagesrc name=screen use-damage=false ! capsfilter caps=\"video/x-raw,framerate=\(settings.frameRate ?? 30)/1\""
+        case .test:
+            "videotestsrc is-live=true pattern=smpte75 horizontal-speed=2 "
+                + "! capsfilter caps=\"video/x-raw,framerate=\(settings.frameRate ?? 30)/1\""
+        }
+    }
+
+    private static func sound(of settings: LiveSettings) -> String {
+        if settings.hasMicrophone {
+            // The mixer goes on without the microphone, and then gives silence.
+            return "audiotestsrc is-live=true wave=silence ! capsfilter caps=\"audio/x-raw,rate=48000,channels=2\" "
+                + "! audiomixer name=mixer"
+        }
+        return switch settings.source {
+        case .file: "queue name=sound-head max-size-time=1000000000 ! clocksync"
+        case .screen: "audiotestsrc is-live=true wave=silence"
+        case .test: "audiotestsrc is-live=true freq=440 volume=0.1"
+        }
+    }
+
+    /// A film keeps its pictures as they are unless a rate is wanted.
+    private static func rate(_ settings: LiveSettings) -> String {
+        settings.isFile && settings.frameRate != nil ? "videorate" : ""
+    }
+
+    private static func format(_ settings: LiveSettings) -> String {
+        var words = ["video/x-raw", "format=I420", "pixel-aspect-ratio=1/1"]
+        if let size = settings.size {
+            words += ["width=\(size.width)", "height=\(size.height)"]
+        } else if settings.source == .test {
+            words += ["width=1280", "height=720"]
+        } else {
+            // H.264 needs even numbers.
+            words += ["width=[16,1920,2]", "height=[16,1080,2]"]
+        }
+        if let rate = settings.frameRate { words.append("framerate=\(rate)/1") }
+        return words.joined(separator: ",")
+    }
+
+    /// Key frames are asked for by their times (`shim_beat_keys`); the distance here is only the longest one.
+    private static func element(_ encoder: String, _ bitrate: Int) -> String {
+        switch encoder {
+        case "x264enc":
+            "x264enc name=encoder tune=zerolatency speed-preset=superfast bframes=0 key-int-max=1200 "
+                + "vbv-buf-capacity=1000 bitrate=\(bitrate / 1_000)"
+        case _:
+            "\(encoder) name=encoder rate-control=bitrate complexity=low gop-size=1200 bitrate=\(bitrate)"
+        }
+    }
+
+    /// Sets the bit rate of an encoder that runs.
+    static func set(bitrate: Int, of element: UnsafeMutablePointer<GstElement>, _ encoder: String) {
+        shim_set_int(element, "bitrate", gint(clamping: encoder == "x264enc" ? bitrate / 1_000 : bitrate))
+    }
+}
+
+extension LiveSettings {
+    var isFile: Bool { if case .file = source { true } else { false } }
+}

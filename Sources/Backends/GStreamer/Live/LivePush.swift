@@ -1,0 +1,360 @@
+import CGStreamer
+import CStreaming
+public import EventLoop
+public import GStreamerBackend
+import GStreamerBase
+import Glibc
+public import LiveStreaming
+public import PluginAPI
+
+/// A live stream of a film, a screen or a test picture: one encoder for the pictures and one for the sound, whose output goes
+/// to a server and, at the same time, into a file.
+///
+/// The encoders never stop and never wait: a lost connection costs only what the viewers miss, and the recording is without a
+/// gap. Called on the loop's thread alone.
+public final class LivePush: LiveEngine {
+    public var onEvent: ((LiveEvent) -> Void)?
+
+    private let loop: EventLoop
+    private let settings: LiveSettings
+    private let target: LiveTarget
+    private let chain: LiveChain
+    private let pipeline: Pipeline
+    private var tracks: FilmTracks?
+    private var microphone: LiveMicrophone?
+    private var output: LiveOutput?
+    private var recording: LiveRecording?
+    private var started: ((Result<Void, SessionError>) -> Void)?
+    private var end: LiveEnd?
+    private var failure: SessionError?
+    private var isOver = false
+    /// How many of the pictures and the sound have not ended.
+    private var unended = 0
+    /// The state after the output is gone.
+    private var last = LiveState.idle
+    private lazy var patience = Timer(on: loop) { [unowned self] in
+        fail(SessionError(.timedOut, "the source gave no picture within \(Int(Self.sourceTime)) s"))
+    }
+    private lazy var closing = Timer(on: loop) { [unowned self] in over() }
+    /// The pictures before and after the queue of the encoder: freed after the pipeline.
+    private let counts: UnsafeMutablePointer<UInt>
+
+    /// Seconds until the streams of a film are known.
+    private static let sourceTime = 10.0
+    /// Seconds that completing the file may take.
+    private static let closingTime = 10.0
+
+    /// - Parameter device: the server's name of the microphone; nil: its default one.
+    /// - Throws: `EncoderNotFound`, `NotFound`, `NotSupported`, each with what to do.
+    public init(
+        _ target: LiveTarget, _ settings: LiveSettings, _ identity: StreamIdentity, device: String? = nil,
+        on loop: EventLoop
+    ) throws(SessionError) {
+        (self.target, self.settings, self.loop) = (target, settings, loop)
+        if case .file(let path) = settings.source, access(path, R_OK) != 0 {
+            throw SessionError(
+                errno == ENOENT ? .notFound : .badParameter,
+                "'\(path)' cannot be read: \(String(cString: strerror(errno)))")
+        }
+        if let path = settings.recording { _ = try LiveRecording.muxer(path) }
+        if target.method == .hls, mkdir(target.location, 0o755) != 0, errno != EEXIST {
+            throw .badParameter(
+                "the folder '\(target.location)' cannot be made: \(String(cString: strerror(errno)))")
+        }
+        try Self.require(target)
+        chain = try LiveChain(settings)
+        do throws(PipelineError) {
+            pipeline = try Pipeline(chain.text, on: loop, reachesServer: true)
+        } catch {
+            throw SessionError(.resourceNotAvailable, "GStreamer lacks an element of the stream: \(error.message)")
+        }
+        counts = .allocate(capacity: 2)
+        counts.initialize(repeating: 0, count: 2)
+        pipeline.onMessage = { [unowned self] in received($0) }
+        prepareEncoder()
+        if settings.hasMicrophone {
+            microphone = LiveMicrophone(in: pipeline, mixer: "mixer", identity, device: device)
+        }
+    }
+
+    deinit {
+        pipeline.close()
+        pipeline.perform { [counts] in counts.deallocate() }
+    }
+
+    /// What sends is in packages that need not be there.
+    private static func require(_ target: LiveTarget) throws(SessionError) {
+        let (element, package) =
+            switch target.method {
+            case .rtmp: ("rtmp2sink", Packages.others)
+            case .srt: ("srtsink", Packages.others)
+            case .hls: ("hlssink2", Packages.others)
+            }
+        for name in [element, "errorignore", "flvmux"] where Runtime.find([name]) == nil {
+            let place = name == "flvmux" ? "gstreamer1.0-plugins-good" : package
+            throw SessionError(.resourceNotAvailable, "GStreamer has no \(name): install \(place)")
+        }
+    }
+
+    private func prepareEncoder() {
+        guard let queue = pipeline.child("late"), let before = gst_element_get_static_pad(queue, "sink"),
+            let after = gst_element_get_static_pad(queue, "src")
+        else { return }
+        shim_count_buffers(before, counts)
+        shim_count_buffers(after, counts + 1)
+        shim_beat_keys(after, Times.nanoseconds(settings.keyFrameInterval))
+        gst_object_unref(before)
+        gst_object_unref(after)
+        switch settings.source {
+        case .file(let path):
+            if let file = pipeline.child("file") { shim_set_string(file, "location", path) }
+        case .screen(let display):
+            if let display, let screen = pipeline.child("screen") { shim_set_string(screen, "display-name", display) }
+        case .test: break
+        }
+    }
+
+    // MARK: Facts
+
+    public var state: LiveState { failure != nil ? .failed : output?.state ?? last }
+    public var uptime: Double { output?.uptime ?? 0 }
+    public var bytesSent: UInt64 { output?.bytesSent ?? 0 }
+    public var bitrate: Int { output?.bitrate ?? settings.bitrate }
+    public var roundTrip: Double { output?.roundTrip ?? 0 }
+    public var droppedFrames: UInt64 { (output?.droppedFrames ?? 0) + latePictures }
+    public var reconnects: Int { output?.reconnects ?? 0 }
+    public var message: String { failure?.reason ?? output?.message ?? "" }
+    public var isRecording: Bool { recording?.isOpen == true }
+
+    /// Pictures of a live source that came faster than they were encoded; those that still wait do not count.
+    private var latePictures: UInt64 {
+        guard !settings.isFile, let queue = pipeline.child("late") else { return 0 }
+        let (after, before) = (shim_counted_buffers(counts + 1), shim_counted_buffers(counts))
+        let gone = before - min(before, after)
+        return UInt64(gone - min(gone, UInt(shim_get_uint(queue, "current-level-buffers"))))
+    }
+
+    public var microphoneIsOn: Bool {
+        get { microphone?.isOn == true }
+        set { if !isOver, pipeline.isStarted { microphone?.isOn = newValue } }
+    }
+
+    // MARK: Requests
+
+    public func start(_ reply: @escaping (Result<Void, SessionError>) -> Void) {
+        started = reply
+        last = .connecting
+        guard settings.isFile else { return begin(hasSound: true) }
+        guard let source = pipeline.child("source"), let pictures = pipeline.child("picture-head") else { return }
+        // Where there is a microphone, the film is not heard.
+        if let sound = pipeline.child("sound-head") {
+            tracks = FilmTracks(of: source, sound: sound, pictures: pictures, heard: 0)
+        } else {
+            tracks = FilmTracks(of: source, sound: pictures, pictures: pictures, heard: -1)
+        }
+        patience.arm(after: Self.sourceTime)
+        if !pipeline.setState(GST_STATE_PAUSED) { fail(sourceFailure(pipeline.popError(item: itemName) ?? "")) }
+    }
+
+    /// The source is open: the branches are attached before its first picture.
+    private func begin(hasSound: Bool) {
+        patience.disarm()
+        guard let streams = EncodedStreams(in: pipeline, pictures: "pictures", sound: hasSound ? "sound" : nil) else {
+            return
+        }
+        // The sound of a mixer never ends.
+        let tees = hasSound && !settings.hasMicrophone ? ["pictures", "sound"] : ["pictures"]
+        unended = tees.count
+        for name in tees {
+            guard let tee = pipeline.child(name), let pad = gst_element_get_static_pad(tee, "sink") else { continue }
+            shim_tell_end(pad, pipeline.element)
+            gst_object_unref(pad)
+        }
+        if let path = settings.recording {
+            do throws(SessionError) {
+                let made = try LiveRecording(path, overwrites: settings.overwrites, on: streams)
+                recording = made
+                made.attach()
+            } catch {
+                return fail(error)
+            }
+        }
+        let output = LiveOutput(target, settings, on: streams, loop)
+        output.onEvent = { [unowned self] in heard($0) }
+        output.onBitrate = { [unowned self] in
+            if let encoder = pipeline.child("encoder") { LiveChain.set(bitrate: $0, of: encoder, chain.encoder) }
+        }
+        self.output = output
+        guard pipeline.setState(GST_STATE_PLAYING) else {
+            return fail(sourceFailure(pipeline.popError(item: itemName) ?? "it cannot be opened"))
+        }
+        output.start()
+        let reply = started
+        started = nil
+        reply?(.success(()))
+    }
+
+    public func stop() { finish(.stopped) }
+
+    private func finish(_ end: LiveEnd) {
+        guard self.end == nil, failure == nil, !isOver else { return }
+        self.end = end
+        guard let output else { return over() }
+        microphone?.isOn = false
+        recording?.finish()
+        output.finish()
+        closing.arm(after: Self.closingTime)
+    }
+
+    /// The film is over: the same end is on its way to all branches, or there is none on the way because of the microphone.
+    private func sourceEnded() {
+        unended -= 1
+        guard unended == 0, end == nil, failure == nil else { return }
+        if settings.hasMicrophone { return finish(.ended) }
+        end = .ended
+        closing.arm(after: Self.closingTime)
+        output?.expectEnd()
+        settle()
+    }
+
+    public func close() {
+        onEvent = nil
+        started = nil
+        shut()
+    }
+
+    public func want(bitrate: Int) { output?.want(bitrate: bitrate) }
+
+    // MARK: Events
+
+    private func heard(_ event: LiveOutput.Event) {
+        switch event {
+        case .changed: onEvent?(.changed)
+        case .failed(let error): fail(error)
+        case .finished:
+            if end == nil { end = .ended }
+            closing.arm(after: Self.closingTime)
+            settle()
+        }
+    }
+
+    /// It is over when the server has all of it, and the file is complete.
+    private func settle() {
+        guard failure != nil || end != nil, recording?.isOpen != true, output?.state != .live else { return }
+        over()
+    }
+
+    /// The file is completed before the failure is told.
+    private func fail(_ error: SessionError) {
+        guard failure == nil, !isOver else { return }
+        failure = error
+        patience.disarm()
+        output?.close()
+        microphone?.isOn = false
+        guard let recording, recording.isOpen else { return over() }
+        recording.finish()
+        closing.arm(after: Self.closingTime)
+        onEvent?(.changed)
+    }
+
+    private func over() {
+        guard !isOver else { return }
+        shut()
+        if let failure {
+            if let reply = started {
+                started = nil
+                return reply(.failure(failure))
+            }
+            onEvent?(.failed(failure))
+        } else {
+            last = .idle
+            onEvent?(.finished(end ?? .stopped))
+        }
+    }
+
+    private func shut() {
+        guard !isOver else { return }
+        isOver = true
+        patience.disarm()
+        closing.disarm()
+        output?.close()
+        microphone?.isOn = false
+        if let recording, recording.isOpen {
+            recording.remove()
+            if recording.isEmpty { unlink(recording.path) }
+        }
+        pipeline.close()
+    }
+
+    private var itemName: String { if case .file(let path) = settings.source { path } else { "the source" } }
+
+    private func sourceFailure(_ text: String) -> SessionError {
+        switch settings.source {
+        case .file(let path): SessionError(.decodeFailed, "'\(path)' cannot be played: \(text)")
+        case .screen:
+            SessionError(
+                .resourceNotAvailable,
+                "the screen cannot be read: \(text); is DISPLAY that of an X11 server? A screen of Wayland cannot be sent"
+            )
+        case .test: SessionError(.resourceNotAvailable, "the test picture cannot be made: \(text)")
+        }
+    }
+
+    private func received(_ message: UnsafeMutablePointer<GstMessage>) {
+        guard !isOver else { return }
+        if shim_stream_ended(message) != 0 { return sourceEnded() }
+        if let event = recording?.take(message) { return recorded(event) }
+        if output?.take(message) == true { return }
+        if case .failed(let fault) = Notice(message), microphone?.owns(message) == true {
+            microphone?.isOn = false
+            onEvent?(.microphoneLost("the microphone cannot be read: \(fault.text)"))
+            return
+        }
+        if let tracks, output == nil, tracks.take(message) { return opened(tracks) }
+        if case .failed(let fault) = Notice(message), isOurs(message) { fail(sourceFailure(fault.text)) }
+    }
+
+    /// Not of a branch that was taken out meanwhile.
+    private func isOurs(_ message: UnsafeMutablePointer<GstMessage>) -> Bool {
+        guard let source = message.pointee.src else { return false }
+        return pipeline.element.withMemoryRebound(to: GstObject.self, capacity: 1) {
+            source == $0 || gst_object_has_as_ancestor(source, $0) != 0
+        }
+    }
+
+    private func opened(_ tracks: FilmTracks) {
+        if let plugin = tracks.missing {
+            return fail(
+                SessionError(
+                    .decoderNotFound,
+                    "'\(itemName)' cannot be played: no plugin for \(plugin) is installed; "
+                        + "\(Packages.package(for: plugin)) may have it"))
+        }
+        guard tracks.kinds.contains(.video) else {
+            return fail(SessionError(.notSupported, "'\(itemName)' has no pictures: a live stream needs them"))
+        }
+        begin(hasSound: settings.hasMicrophone || tracks.kinds.contains(.audio))
+    }
+
+    private func recorded(_ event: LiveRecording.Event) {
+        guard let recording else { return }
+        let lost = recording.lostPictures
+        recording.remove()
+        switch event {
+        case .ended:
+            if lost > 0 {
+                onEvent?(
+                    .recordingFailed(
+                        SessionError(
+                            .exportFailed, "'\(recording.path)' lacks \(lost) pictures: the disk was too slow for them")
+                    ))
+            }
+        case .failed(let error):
+            if recording.isEmpty { unlink(recording.path) }
+            onEvent?(.recordingFailed(error))
+        }
+        onEvent?(.changed)
+        // Its end was also that of the film, or comes with it.
+        if failure != nil || end != nil { settle() }
+    }
+}

@@ -1,0 +1,103 @@
+import CGStreamer
+import CStreaming
+import GStreamerBackend
+import GStreamerBase
+import Glibc
+import PluginAPI
+
+/// The file that gets the same stream as the server, from the same encoders.
+///
+/// It can be played at every moment, also after a crash: an MP4 is written in fragments, and becomes an ordinary one at its
+/// end.
+final class LiveRecording {
+    enum Event {
+        case ended
+        case failed(SessionError)
+    }
+
+    let path: String
+    private let branch: StreamBranch
+    /// Above the numbers of connections.
+    private static let id = UInt32.max
+    /// A disk may be busy for so long before pictures are lost, in seconds.
+    private static let patience = 20.0
+    private(set) var isOpen = true
+
+    /// Creates the file.
+    init(_ path: String, overwrites: Bool, on streams: EncodedStreams) throws(SessionError) {
+        self.path = path
+        let muxer = try Self.muxer(path)
+        let flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | (overwrites ? O_TRUNC : O_EXCL)
+        let descriptor = open(path, flags, 0o600)
+        guard descriptor >= 0 else {
+            if errno == EEXIST {
+                throw SessionError(
+                    .fileAlreadyExists, "'\(path)' exists already: choose another name, or let it be replaced")
+            }
+            throw .badParameter("'\(path)' cannot be written: \(String(cString: strerror(errno)))")
+        }
+        var status = stat()
+        let isFile = fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+        close(descriptor)
+        guard isFile else { throw .badParameter("'\(path)' is not an ordinary file") }
+        do throws(Elements.Missing) {
+            branch = try StreamBranch(
+                Self.id,
+                "\(muxer) ! filesink name=file sync=false async=false \(StreamBranch.pictures) ! mux.video_0"
+                    + (streams.sound == nil ? "" : " \(StreamBranch.sound) ! mux.audio_0"),
+                on: streams, limit: Self.patience, needed: 0, sender: "file")
+        } catch {
+            unlink(path)
+            throw SessionError(.encoderNotFound, "GStreamer cannot write '\(path)': \(error.message)")
+        }
+        if let file = branch.child("file") { shim_set_string(file, "location", path) }
+    }
+
+    /// - Throws: `FormatNotSupported` for an unknown ending.
+    static func muxer(_ path: String) throws(SessionError) -> String {
+        let name = path.split(separator: "/").last ?? ""
+        switch name.split(separator: ".").count > 1 ? name.split(separator: ".").last?.lowercased() : nil {
+        case "mp4", "m4v": return fragmented("mp4mux")
+        case "mov": return fragmented("qtmux")
+        case "mkv": return "matroskamux name=mux"
+        case _:
+            throw SessionError(
+                .formatNotSupported, "the name of the recording must end in .mp4, .mov or .mkv, not '\(String(name))'")
+        }
+    }
+
+    private static func fragmented(_ muxer: String) -> String {
+        "\(muxer) name=mux fragment-duration=500 fragment-mode=first-moov-then-finalise"
+    }
+
+    func attach() { branch.attach(isFlowing: false) }
+
+    /// Completes the file; ``take(_:)`` reports its end.
+    func finish() { branch.finish() }
+
+    func remove() {
+        isOpen = false
+        branch.remove()
+    }
+
+    /// The pictures that a slow disk has cost.
+    var lostPictures: UInt64 { branch.facts.dropped }
+    var isEmpty: Bool { branch.facts.passed == 0 }
+
+    /// Looks at a message of the pipeline's bus; nil: it was not about the file.
+    func take(_ message: UnsafeMutablePointer<GstMessage>) -> Event? {
+        guard isOpen else { return nil }
+        switch Notice(message) {
+        case .failed(let fault):
+            guard branch.owns(message) else { return nil }
+            let reason = fault.reason == .noSpaceLeft ? "no space is left on the disk" : fault.text
+            return .failed(
+                SessionError(
+                    fault.reason == .noSpaceLeft ? .diskFull : .exportFailed,
+                    "'\(path)' cannot be written any more: \(reason)"))
+        case .element: return shim_ended_bin(message) == branch.bin ? .ended : nil
+        case .prerolled, .ended, .segmentDone, .durationChanged, .lacksPlugin, .tags, .buffered, .application, .other:
+            return nil
+        }
+    }
+}

@@ -1,0 +1,3 @@
+import Live
+
+LiveProgram.main()

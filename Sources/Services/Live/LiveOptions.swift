@@ -1,0 +1,107 @@
+import DBus
+import PluginAPI
+import SessionBus
+
+/// The options of `CreateStream`.
+struct LiveOptions {
+    var settings: LiveSettings
+    var key = ""
+    /// The server's name of the microphone; nil: that of the route.
+    var input: String?
+    var category = Category.playAndRecord
+    var interruption = LiveInterruption.silence
+    var name = ""
+    var desktopEntry = ""
+
+    private static let known: Set = [
+        "source", "file", "display", "microphone", "input", "category", "on-interruption", "stream-key", "bitrate",
+        "audio-bitrate", "adaptive", "gop", "size", "frame-rate", "latency", "record", "overwrite", "give-up", "name",
+        "desktop-entry",
+    ]
+
+    /// - Throws: `BadParameter` that names the option, `InvalidArgs` for a wrong type.
+    init(_ dictionary: Value) throws(Failure) {
+        let reader = try OptionReader(dictionary, known: Array(Self.known))
+        let file = try reader.string("file")
+        let display = try reader.string("display")
+        let source = try reader.string("source") ?? (file == nil ? "test" : "file")
+        switch source {
+        case "file":
+            guard let file else { throw Failure(.badParameter("with the source 'file', 'file' names the film")) }
+            settings = LiveSettings(.file(try Self.path(file, "file")))
+        case "screen": settings = LiveSettings(.screen(display: display))
+        case "test": settings = LiveSettings(.test)
+        case let other: throw Failure(.badParameter("'source' must be file, screen or test, not \(quoted(other))"))
+        }
+        guard file == nil || source == "file", display == nil || source == "screen" else {
+            throw Failure(
+                .badParameter("'file' and 'display' belong to the sources file and screen, not to '\(source)'"))
+        }
+        settings.hasMicrophone = try reader.bool("microphone") ?? false
+        input = try reader.string("input")
+        if let word = try reader.string("category") {
+            guard let known = Category(rawValue: word), [.playAndRecord, .record].contains(known) else {
+                throw Failure(.badParameter("'category' must be play-and-record or record, not \(quoted(word))"))
+            }
+            category = known
+        }
+        if let word = try reader.string("on-interruption") {
+            guard let known = LiveInterruption(rawValue: word) else {
+                throw Failure(.badParameter("'on-interruption' must be silence or stop, not \(quoted(word))"))
+            }
+            interruption = known
+        }
+        key = try reader.string("stream-key") ?? ""
+        settings.bitrate = try Self.number(reader, "bitrate", 64_000...100_000_000) ?? settings.bitrate
+        settings.audioBitrate = try Self.number(reader, "audio-bitrate", 32_000...320_000) ?? settings.audioBitrate
+        settings.isAdaptive = try reader.bool("adaptive") ?? true
+        settings.keyFrameInterval = try Self.seconds(reader, "gop", 0.5...10) ?? settings.keyFrameInterval
+        settings.frameRate = try Self.number(reader, "frame-rate", 1...60)
+        settings.latency = try Self.number(reader, "latency", 0...60_000) ?? settings.latency
+        settings.giveUp = try Self.seconds(reader, "give-up", 1...86_400) ?? settings.giveUp
+        settings.size = try Self.size(reader)
+        settings.recording = try reader.string("record").map { (text) throws(Failure) in try Self.path(text, "record") }
+        settings.overwrites = try reader.bool("overwrite") ?? false
+        name = try reader.string("name") ?? ""
+        desktopEntry = try reader.string("desktop-entry") ?? ""
+    }
+
+    private static func path(_ text: String, _ option: String) throws(Failure) -> String {
+        guard text.hasPrefix("/"), !text.utf8.contains(0), text.utf8.count < 4_096 else {
+            throw Failure(.badParameter("'\(option)' must be an absolute path, not \(quoted(text))"))
+        }
+        return text
+    }
+
+    private static func number(
+        _ reader: OptionReader, _ option: String, _ range: ClosedRange<UInt32>
+    ) throws(Failure) -> Int? {
+        guard let number = try reader.uint32(option) else { return nil }
+        guard range.contains(number) else {
+            throw Failure(
+                .badParameter("'\(option)' must be from \(range.lowerBound) to \(range.upperBound), not \(number)"))
+        }
+        return Int(number)
+    }
+
+    private static func seconds(
+        _ reader: OptionReader, _ option: String, _ range: ClosedRange<Double>
+    ) throws(Failure) -> Double? {
+        guard let number = try reader.double(option) else { return nil }
+        guard range.contains(number) else {
+            throw Failure(
+                .badParameter(
+                    "'\(option)' must be from \(range.lowerBound) to \(range.upperBound) seconds, not \(number)"))
+        }
+        return number
+    }
+
+    private static func size(_ reader: OptionReader) throws(Failure) -> PictureSize? {
+        guard let (width, height) = try reader.uint32s("size") else { return nil }
+        let isPossible = [width, height].allSatisfy { (16...4_096).contains($0) && $0 % 2 == 0 }
+        guard isPossible else {
+            throw Failure(.badParameter("'size' must be two even numbers from 16 to 4096, not \(width) × \(height)"))
+        }
+        return PictureSize(width: Int(width), height: Int(height))
+    }
+}

@@ -1,0 +1,148 @@
+import DBus
+import Foundation
+import PluginAPI
+import SessionBus
+import SessionKit
+import TestSupport
+import Testing
+
+/// `sessionctl live push` and `LiveStream` of SessionKit, with the real plugin, daemon, sound server and server of streams.
+@Suite(.serialized) struct SessionctlLiveTests {
+    private static let hasServer = RTMPServer.isInstalled
+    private static let registry = ["GST_REGISTRY": TestMedia.registry]
+
+    @Test(.enabled(if: hasServer, "nginx has no module for RTMP here"))
+    func film_isSentAndRecorded_andTheKeyIsShownNowhere() throws {
+        let server = try RTMPServer()
+        let stage = try SessionctlStage()
+        let key = stage.file("key")
+        try "  the-s3cret \nmore\n".write(toFile: key, atomically: true, encoding: .utf8)
+        let push = try stage.start(
+            [
+                "live", "push", "rtmp://127.0.0.1:\(server.port)/live", "--key-file", key, "--file",
+                try TestMedia.named("short-gop.mp4").path(), "--record", stage.file("copy.mkv"),
+            ], more: Self.registry)
+        let shown = "rtmp://127.0.0.1:\(server.port)/live/…"
+        #expect(push.line(timeout: 20) { $0 == "connecting to \(shown)" } != nil)
+        #expect(push.line(timeout: 20) { $0 == "live" } != nil)
+        // What others on the bus can read.
+        let name = "org.sessiond1.Live.instance"
+        let owner = try stage.daemon.observer.askBusAndWait("ListNames", [], timeout: 5).first?.stringsValue?
+            .first { $0.hasPrefix(name) }
+        let fields = try stage.daemon.observer.callAndWait(
+            try #require(owner), "/org/sessiond1/live/stream/1", StandardName.properties, "GetAll",
+            [.string(BusName.liveStream)], timeout: 5
+        ).first?.asProperties
+        #expect(fields?["Url"]?.stringValue == shown && fields?["State"]?.stringValue == "live")
+        #expect(!"\(fields ?? [:])".contains("s3cret"))
+        // Only its owner may end it.
+        #expect(throws: Failure.self) {
+            _ = try stage.daemon.observer.callAndWait(
+                owner ?? "", "/org/sessiond1/live/stream/1", BusName.liveStream, "Stop", [], timeout: 5)
+        }
+        let outcome = try SessionctlStage.outcome(of: push, ["live"], 40)
+        #expect(outcome.code == 0 && outcome.errors.isEmpty, "\(outcome)")
+        #expect(outcome.output.last?.contains("MB sent, 0 pictures dropped, 0 reconnects") == true, "\(outcome.output)")
+        #expect(!(outcome.text + outcome.complaint).contains("s3cret"))
+        #expect(server.taken.count == 1 && server.taken[0].contains("the-s3cret"))
+        let numbers = try TestMedia.numbers(
+            ["-i", stage.file("copy.mkv"), "-vsync", "passthrough"], width: 320, height: 180)
+        #expect(numbers == Array(0..<300))
+    }
+
+    @Test(arguments: ServerKind.allCases)
+    func call_silencesTheMicrophoneAndNotThePictures(_ kind: ServerKind) throws {
+        let pulse = try kind.server(
+            sinks: ["speaker", "room"], modules: ["module-remap-source source_name=microphone master=room.monitor"])
+        try pulse.control.setDefaultSource("microphone")
+        let tone = try Tone(pulse, hertz: 440, sink: "room")
+        let stage = try SessionctlStage(on: pulse)
+        let file = stage.file("copy.mp4")
+        let push = try stage.start(
+            [
+                "live", "push", stage.file("web"), "--test", "--size", "320x180", "--microphone", "--name", "Reporter",
+                "--record", file,
+            ], more: Self.registry)
+        #expect(push.line(timeout: 20) { $0 == "live" } != nil, "\(push.output) \(push.errors)")
+        #expect(try eventually { try stage.session("Reporter")?["State"]?.stringValue == "active" })
+        #expect(try stage.session("Reporter")?["Category"]?.stringValue == "play-and-record")
+        #expect(try stage.session("Reporter")?["Mode"]?.stringValue == "video-recording")
+        // The lengths of the parts; nothing has to be ready.
+        Thread.sleep(forTimeInterval: 2)
+        let client = try stage.daemon.client()
+        let call = try client.beginCall("Phone")
+        #expect(push.line { $0 == "interrupted: viewers hear nothing" } != nil)
+        Thread.sleep(forTimeInterval: 2)
+        client.deactivate(call)
+        #expect(push.line { $0 == "the microphone is heard again" } != nil)
+        Thread.sleep(forTimeInterval: 2)
+        push.signal(SIGINT)
+        let outcome = try SessionctlStage.outcome(of: push, ["live"], 20)
+        #expect(outcome.code == 0 && outcome.errors.isEmpty, "\(outcome)")
+        withExtendedLifetime(tone) {}
+        // One silence between two parts with sound.
+        let listener = try Child(
+            "ffmpeg", ["-nostdin", "-i", file, "-af", "silencedetect=noise=-50dB:d=1", "-f", "null", "-"])
+        #expect(listener.wait(timeout: 20) == .code(0))
+        let ends = listener.errors.filter { $0.contains("silence_end") }
+        #expect(ends.count == 1, "\(listener.errors)")
+        let times = listener.errors.compactMap { line in
+            line.range(of: "silence_start: ").flatMap {
+                Double(line[$0.upperBound...].prefix { $0.isNumber || $0 == "." })
+            }
+        }
+        #expect(times.count == 1 && (times.first ?? 0) > 1.5, "\(times)")
+        // The pictures went on.
+        let facts = try Child.run(
+            "ffprobe",
+            [
+                "-v", "error", "-select_streams", "v", "-show_entries", "stream=nb_frames,duration", "-of", "csv=p=0",
+                file,
+            ]
+        ).split(separator: ",").compactMap { Double($0) }
+        #expect(
+            facts.count == 2 && abs(facts[0] * 30 - facts[1]) < 15 || abs(facts[1] - facts[0] * 30) < 15, "\(facts)")
+    }
+
+    @Test func wrongCommands_areRefusedWithAReason() throws {
+        let stage = try SessionctlStage()
+        let rows: [(words: [String], code: Int32, text: String)] = [
+            (["rtmp://host/live/key"], 64, "--file FILE, --screen or --test"),
+            (["rtmp://host/live/key", "--test", "--screen"], 64, "--file FILE, --screen or --test"),
+            (["rtmp://host/live/key", "--test", "--device", "x"], 64, "need --microphone"),
+            (["http://host/live", "--test"], 1, "rtmp:, rtmps: or srt:"),
+            (["rtmp://host/live", "--test"], 1, "the key is missing"),
+            (["srt://host:9000", "--test", "--size", "321x180"], 1, "even numbers"),
+            (["rtmp://host/live/key", "--file", stage.file("missing.mp4")], 1, "missing.mp4"),
+            (["rtmp://host/live/key", "--test", "--record", stage.file("film.avi")], 1, ".mp4, .mov or .mkv"),
+            (["rtmp://127.0.0.1:1/live/s3cret", "--test", "--give-up", "1.2"], 1, "/live/… cannot be reached"),
+        ]
+        for row in rows {
+            let outcome = try stage.run(["live", "push"] + row.words, more: Self.registry, timeout: 40)
+            #expect(outcome.code == row.code && outcome.complaint.contains(row.text), "\(row.words): \(outcome)")
+            #expect(!outcome.complaint.contains("s3cret"))
+        }
+    }
+
+    @Test(.enabled(if: hasServer, "nginx has no module for RTMP here"))
+    func liveStreamOfSessionKit_saysItsStates() async throws {
+        let server = try RTMPServer()
+        let stage = try KitStage()
+        var options = LiveStream.Options()
+        options.size = PictureSize(width: 320, height: 180)
+        options.recording = stage.media.path + "/copy.mp4"
+        let stream = LiveStream(
+            url: "rtmp://127.0.0.1:\(server.port)/live", key: "some-key", source: .test, options: options,
+            bus: stage.bus, environment: stage.environment)
+        let (notices, ends) = (stream.notices, stream.notices)
+        try await stream.start()
+        #expect(await firstElement(of: notices) { $0 == .stateDidChange(.live) } != nil)
+        try await stream.setBitrate(500_000)
+        let facts = await stream.statistics
+        #expect(facts.state == .live && facts.bitrate == 500_000)
+        await #expect(throws: SessionError.self) { try await stream.setMicrophone(true) }
+        await stream.stop()
+        #expect(await firstElement(of: ends) { $0 == .didFinish(.stopped) } != nil)
+        await stream.close()
+    }
+}
