@@ -64,16 +64,35 @@ import Testing
     func serverThatReadsNothing_stopsNeitherEncoderNorRecording() throws {
         let server = try RTMPServer()
         let peer = try DeafPeer(to: server.port)
-        let stage = try LiveStage(to: server.url("some-key", port: peer.port))
+        let folder = try PrivateFolder()
+        let film = try LiveStage.noisyFilm(in: folder)
+        let wanted = 8_000_000
+        let stage = try LiveStage(to: server.url("some-key", port: peer.port)) {
+            ($0.source, $0.bitrate) = (.file(film), wanted)
+        }
         try stage.start()
         #expect(stage.until { stage.push.state == .live })
         peer.stopReading()
-        #expect(stage.until(12) { stage.push.state == .reconnecting }, "\(stage.states)")
+        #expect(stage.until(16) { stage.push.state == .reconnecting }, "\(stage.states)")
+        #expect(stage.messages.last?.contains("takes nothing") == true, "\(stage.messages)")
         #expect(stage.push.droppedFrames > 0)
-        #expect((stage.bitrates.min() ?? .max) < 2_000_000, "\(stage.bitrates)")
+        #expect((stage.bitrates.min() ?? .max) < wanted * 7 / 10, "\(stage.bitrates)")
         peer.goOn()
-        #expect(stage.until { stage.isOver })
-        #expect(stage.end == .ended)
+        #expect(stage.until(5) { stage.push.state == .live })
+        #expect(stage.until(30) { stage.isOver })
+        #expect(stage.end == .ended && stage.push.reconnects == 1, "\(stage.texts)")
+        #expect(try LiveStage.numbers(stage.recording) == Array(0..<500))
+    }
+
+    @Test(.enabled(if: hasServer, "nginx has no module for RTMP here"))
+    func filmThatEndsWhileNothingIsSent_isAFailure() throws {
+        let server = try RTMPServer()
+        let stage = try LiveStage(to: server.url("some-key"))
+        try stage.start()
+        #expect(stage.until { stage.push.state == .live })
+        server.kill()
+        #expect(stage.until(30) { stage.isOver })
+        #expect(stage.errors.first?.message.contains("the film ended while it was not sent") == true, "\(stage.texts)")
         #expect(try LiveStage.numbers(stage.recording) == allPictures)
     }
 

@@ -29,7 +29,7 @@ final class LiveStage {
         to url: String, key: String = "", film: String = "short-gop.mp4", recording: String? = "recording.mp4",
         _ change: (inout LiveSettings) -> Void = { _ in }
     ) throws {
-        let media = try TestMedia.named(film)
+        let media = TestMedia.named(film)
         self.film = media
         let folder = try PrivateFolder()
         self.folder = folder
@@ -85,6 +85,20 @@ final class LiveStage {
     func pass(_ seconds: Double) {
         let end = monotonicNow() + seconds
         until(seconds + 5) { monotonicNow() >= end }
+    }
+
+    /// 20 s of pictures with numbers and noise, which need every bit that they may have.
+    static func noisyFilm(in folder: PrivateFolder) throws -> String {
+        let path = folder.path + "/noisy.mp4"
+        let columns = "if(mod(floor(N/pow(2,floor(X/20))),2),200,50)+random(0)*60-30"
+        let pictures = "color=s=320x180:r=25:d=20,geq=lum='\(columns)':cb=128:cr=128"
+        try Child.run(
+            "ffmpeg",
+            [
+                "-nostdin", "-v", "error", "-y", "-f", "lavfi", "-i", pictures, "-f", "lavfi", "-i", "sine=440:d=20",
+                "-pix_fmt", "yuv420p", "-c:v", "libx264", "-preset", "ultrafast", "-crf", "20", "-c:a", "aac", path,
+            ], timeout: 120)
+        return path
     }
 
     /// The numbers of the pictures in a file.

@@ -41,6 +41,8 @@ def serve():
 
 listener = socket.socket()
 listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
+# With small segments the sender's buffer is small, too.
+listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
 listener.bind(("127.0.0.1", 0))
 listener.listen(8)
 print(listener.getsockname()[1], flush=True)

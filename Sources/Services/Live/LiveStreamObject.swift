@@ -29,6 +29,19 @@ final class LiveStreamObject {
     private var told = LiveState.idle
     /// What is wrong besides the connection.
     private var remark = ""
+    /// Of the last run, after its end.
+    private var last = Figures()
+
+    private struct Figures {
+        var bytesSent: UInt64 = 0
+        var droppedFrames: UInt64 = 0
+        var reconnects = 0
+    }
+
+    private var figures: Figures {
+        engine.map { Figures(bytesSent: $0.bytesSent, droppedFrames: $0.droppedFrames, reconnects: $0.reconnects) }
+            ?? last
+    }
     private var isClosing = false
     private var failed = false
 
@@ -73,7 +86,7 @@ final class LiveStreamObject {
         guard engine == nil, !isClosing else {
             return reply(.failure(Failure(SessionError(.isBusy, "the stream runs already: stop it first"))))
         }
-        (remark, failed) = ("", false)
+        (remark, failed, last) = ("", false, Figures())
         do throws(SessionError) {
             let made = try LivePush(
                 target, options.settings,
@@ -182,6 +195,7 @@ final class LiveStreamObject {
     }
 
     private func ended() {
+        last = figures
         engine?.close()
         engine = nil
         driver?.take(.stopped)
@@ -250,11 +264,11 @@ final class LiveStreamObject {
         .init("State", "s") { .string($0.state.rawValue) },
         .init("Url", "s") { .string($0.target.shown) },
         .init("Uptime", "d", isTold: false) { .double($0.engine?.uptime ?? 0) },
-        .init("BytesSent", "t", isTold: false) { .uint64($0.engine?.bytesSent ?? 0) },
+        .init("BytesSent", "t", isTold: false) { .uint64($0.figures.bytesSent) },
         .init("Bitrate", "u") { .uint32(UInt32(clamping: $0.engine?.bitrate ?? $0.options.settings.bitrate)) },
         .init("Rtt", "d", isTold: false) { .double($0.engine?.roundTrip ?? 0) },
-        .init("DroppedFrames", "t") { .uint64($0.engine?.droppedFrames ?? 0) },
-        .init("Reconnects", "u") { .uint32(UInt32(clamping: $0.engine?.reconnects ?? 0)) },
+        .init("DroppedFrames", "t") { .uint64($0.figures.droppedFrames) },
+        .init("Reconnects", "u") { .uint32(UInt32(clamping: $0.figures.reconnects)) },
         .init("Message", "s") { .string($0.message) },
         .init("Recording", "s") {
             .string($0.engine?.isRecording == true ? $0.options.settings.recording ?? "" : "")

@@ -35,6 +35,7 @@ package final class LiveOutput {
     /// When the connection was last seen to take something, and how many buffers it had then.
     private var progress = (arrived: UInt64(0), time: UInt64(0))
     private lazy var deadline = Timer(on: loop) { [unowned self] in take(.timePassed) }
+    private lazy var question = Timer(on: loop) { [unowned self] in askServer() }
     private lazy var look = Timer(on: loop) { [unowned self] in observe() }
     private lazy var farewell = Timer(on: loop) { [unowned self] in over() }
 
@@ -42,6 +43,8 @@ package final class LiveOutput {
     private static let queueLimit = 2.0
     /// A connection that takes nothing for so long is lost, in microseconds.
     private static let patience: UInt64 = 6_000_000
+    /// Seconds between two questions whether a server of RTMP takes the stream.
+    private static let questionTime = 0.05
     /// Seconds between two looks at the queue.
     private static let interval = 0.5
     /// Seconds that the end of a stream may take.
@@ -132,16 +135,15 @@ package final class LiveOutput {
         switch Notice(message) {
         case .application:
             guard shim_taken_gate(message) == branch.id else { return false }
-            take(.connected(UInt64(branch.id)))
-            progress = (branch.facts.arrived, MonotonicClock.now())
-            look.arm(after: Self.interval)
+            connected(branch)
         case .failed(let fault):
             guard branch.owns(message) else { return false }
             if isFinishing { over() } else { take(.lost(UInt64(branch.id), trouble(fault), target.hidden(fault.text))) }
         case .element:
             guard let ended = shim_ended_bin(message), ended == branch.bin else { return false }
-            // Also at the end of a film: nothing follows.
-            over()
+            // Also at the end of a film: nothing follows. SRT may still have to send again what was lost.
+            isFinishing = true
+            if target.method == .srt { farewell.arm(after: 2 * Double(latency) / 1e3) } else { over() }
         case .prerolled, .ended, .segmentDone, .durationChanged, .lacksPlugin, .tags, .buffered, .other: return false
         }
         return true
@@ -196,18 +198,39 @@ package final class LiveOutput {
         do throws(Elements.Missing) {
             let made = try StreamBranch(
                 UInt32(truncatingIfNeeded: number), description, on: streams, limit: Self.queueLimit,
-                needed: target.method == .hls ? 0 : Self.needed, sender: target.method == .hls ? nil : "sender")
+                needed: needed, sender: target.method == .hls ? nil : "sender")
             if let sender = made.child("sender") { configure(sender) }
             branch = made
             made.attach(isFlowing: true)
+            if target.method == .rtmp { question.arm(after: Self.questionTime) }
         } catch {
             // It was there when the stream began.
             take(.lost(number, .unreachable, "GStreamer cannot send it: \(error.message)"))
         }
     }
 
-    /// The element that sends was given so many buffers when the first two were taken: then it is connected.
-    private static let needed = 3
+    /// After how many buffers at the element that sends it is connected: srtsink waits with the first one. rtmp2sink takes some
+    /// before it is, so it is asked (``askServer()``). A folder is there from the first picture on.
+    private var needed: Int {
+        switch target.method {
+        case .rtmp: Int(guint.max)
+        case .srt: 2
+        case .hls: 0
+        }
+    }
+
+    private func askServer() {
+        guard let branch, link.connection == UInt64(branch.id), link.state != .live, let sender = branch.child("sender")
+        else { return }
+        guard shim_rtmp_is_taken(sender) != 0 else { return question.arm(after: Self.questionTime) }
+        connected(branch)
+    }
+
+    private func connected(_ branch: StreamBranch) {
+        take(.connected(UInt64(branch.id)))
+        progress = (branch.facts.arrived, MonotonicClock.now())
+        look.arm(after: Self.interval)
+    }
 
     /// The elements between the encoders and the server.
     private var description: String {
@@ -241,6 +264,7 @@ package final class LiveOutput {
     }
 
     private func disconnect() {
+        question.disarm()
         guard let branch else { return }
         branch.remove()
         let facts = branch.facts

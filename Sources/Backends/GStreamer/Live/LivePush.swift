@@ -210,6 +210,14 @@ public final class LivePush: LiveEngine {
     private func sourceEnded() {
         unended -= 1
         guard unended == 0, end == nil, failure == nil else { return }
+        // The server did not get the last part of it.
+        if let output, output.state != .live {
+            return fail(
+                SessionError(
+                    .networkFailed,
+                    "the film ended while it was not sent"
+                        + (output.message.isEmpty ? ": \(target.shown) does not answer" : ": \(output.message)")))
+        }
         if settings.hasMicrophone { return finish(.ended) }
         end = .ended
         closing.arm(after: Self.closingTime)

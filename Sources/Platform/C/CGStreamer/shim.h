@@ -71,6 +71,17 @@ static inline double shim_srt_round_trip(GstElement *sink) {
     return time;
 }
 
+// Whether the server of an rtmp2sink takes the stream: before that, the element has no figures.
+static inline gboolean shim_rtmp_is_taken(GstElement *sink) {
+    GstStructure *stats = NULL;
+    guint64 bytes = 0;
+    g_object_get(sink, "stats", &stats, NULL);
+    if (!stats) return FALSE;
+    gst_structure_get_uint64(stats, "out-bytes-total", &bytes);
+    gst_structure_free(stats);
+    return bytes > 0;
+}
+
 // gst_structure_set is variadic, and G_TYPE_STRING is a function-like macro.
 static inline void shim_structure_set_string(GstStructure *structure, const char *name, const char *value) {
     gst_structure_set(structure, name, G_TYPE_STRING, value, NULL);
