@@ -286,7 +286,8 @@ let package = Package(
             "sessionctl",
             [
                 "SessionKit", "MediaValues", "SessionBus", "SessionManager", "Installation", "PulseBackend",
-                "Scenario", "DBus", "EventLoop", "MediaShare", "Processes", "PluginAPI", "Timeline", "Workers",
+                "Scenario", "DBus", "EventLoop", "FileFormats", "MediaShare", "Processes", "PluginAPI", "Timeline",
+                "Workers",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
 

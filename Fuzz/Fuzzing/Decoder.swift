@@ -109,6 +109,7 @@ public enum Decoder: String, CaseIterable, Sendable {
             guard case .range(let place, let count) = part else { continue }
             precondition(place >= 0 && count > 0 && place + count <= bytes.count, "a part outside of the file")
         }
+        mending(bytes, read)
         guard let found = MovieIndex(size: bytes.count, read: read) else { return }
         for number in (found.length.map { [$0] } ?? []) + found.firstPieces {
             precondition(number.place > 0 && number.place + number.size <= bytes.count, "a number outside of the file")
@@ -117,6 +118,24 @@ public enum Decoder: String, CaseIterable, Sendable {
         }
         precondition(found.cut.isFinite && found.cut >= 0 && found.timescale >= 0)
         if let matrix = found.matrix { precondition(matrix > 0 && matrix + 36 <= bytes.count) }
+    }
+
+    /// A mended film is an ordinary film, of the same bytes.
+    private static func mending(_ bytes: [UInt8], _ read: (Int, Int) -> [UInt8]) {
+        guard let mending = try? FilmMending(size: bytes.count, read: read) else { return }
+        precondition(mending.end > 0 && mending.end <= bytes.count && mending.lost >= 0)
+        precondition(mending.unused.allSatisfy { $0 > 0 && $0 + 4 <= bytes.count }, "a header outside of the file")
+        var film = mending.index.isEmpty ? bytes : Array(bytes[..<mending.end]) + mending.index
+        for place in mending.unused { film.replaceSubrange(place..<(place + 4), with: FilmMending.unusedType) }
+        func readFilm(_ place: Int, _ count: Int) -> [UInt8] {
+            place < film.count ? Array(film[place...].prefix(count)) : []
+        }
+        do throws(FilmMending.Refusal) {
+            _ = try FilmMending(size: film.count, read: readFilm)
+            preconditionFailure("it is still fragmented")
+        } catch {
+            precondition(error == .ordinary || mending.index.isEmpty, "a mended film is refused: \(error)")
+        }
     }
 
     // MARK: Messages
