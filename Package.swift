@@ -19,6 +19,7 @@ let plugins: [(program: String, interfaces: [String], modules: [Target.Dependenc
     ),
     ("sessiond-movie", ["MoviePlayer"], ["Movie"]),
     ("sessiond-live", ["Live"], ["Live"]),
+    ("sessiond-capture", ["Capture", "CaptureSession"], ["Capture"]),
     (
         "sessiond-transfer", ["Uploads", "AssetCache"],
         ["Uploads", "AssetCache", "Installation", "PluginKit", "DBus", "PluginAPI"]
@@ -63,9 +64,15 @@ let groups: [(folder: String, modules: Set<String>)] = [
     ),
     (
         "Media",
-        ["FileFormats", "LiveStreaming", "MediaCache", "MediaLibrary", "MediaValues", "TagFormats", "Uploading"]
+        [
+            "Capturing", "FileFormats", "LiveStreaming", "MediaCache", "MediaLibrary", "MediaValues", "TagFormats",
+            "Uploading",
+        ]
     ),
-    ("Services", ["AssetCache", "Assets", "FilmRequests", "Library", "Live", "MediaShare", "Movie", "Uploads"]),
+    (
+        "Services",
+        ["AssetCache", "Assets", "Capture", "FilmRequests", "Library", "Live", "MediaShare", "Movie", "Uploads"]
+    ),
     ("Kits", ["AVNames", "PluginKit", "PluginKitTesting", "SessionKit"]),
     (
         "Platform",
@@ -189,6 +196,9 @@ let package = Package(
         room("MediaCache", [], fast),
         room("LoopbackHTTP", ["CMicroHTTPD", "EventLoop"]),
 
+        // A camera and a microphone, and films of them: the rules as values.
+        room("Capturing", ["PluginAPI"], fast),
+
         // The music library: the tags of music files, and the database with its queries and the rules of a scan.
         room("TagFormats", [], fast),
         room("MediaLibrary", ["CSQLite", "TagFormats", "MediaValues", "FileFormats", "Processes", "PluginAPI"], fast),
@@ -213,6 +223,12 @@ let package = Package(
             [
                 "GStreamerBackend", "GStreamerBase", "CGStreamer", "CStreaming", "LiveStreaming", "EventLoop",
                 "PluginAPI",
+            ]),
+        room(
+            "CameraBackend", path: "Sources/Backends/GStreamer/Camera",
+            [
+                "Capturing", "FileFormats", "GStreamerBackend", "GStreamerBase", "CGStreamer", "CStreaming", "CVideo",
+                "EventLoop", "PluginAPI",
             ]),
         // The requests of the plugin for films to its workers, typed.
         room("FilmRequests", ["Workers", "PluginAPI"]),
@@ -257,6 +273,12 @@ let package = Package(
             [
                 "PluginKit", "LiveBackend", "LiveStreaming", "GStreamerBackend", "SessionBus", "DBus", "EventLoop",
                 "PluginAPI",
+            ]),
+        room(
+            "Capture",
+            [
+                "PluginKit", "CameraBackend", "GStreamerBackend", "Capturing", "FileFormats", "Processes", "SessionBus",
+                "DBus", "EventLoop", "PluginAPI",
             ]),
         room(
             "Uploads", ["PluginKit", "HTTP", "Uploading", "Processes", "SessionBus", "DBus", "EventLoop", "PluginAPI"]),
@@ -359,6 +381,9 @@ let package = Package(
         tests("MediaControlTests", ["MediaControl", "PluginAPI", "ReferenceModel"]),
         tests("MediaValuesTests", ["MediaValues", "PluginAPI"]),
         tests("FileFormatsTests", ["FileFormats", "PluginAPI"]),
+        tests("CapturingTests", ["Capturing", "PluginAPI", "ReferenceModel"], fast),
+        tests(
+            "CaptureTests", ["FileFormats", "SessionBus", "DBus", "EventLoop", "TestSupport"]),
         tests("TimelineTests", ["Timeline"]),
         tests(
             "PluginKitTests",

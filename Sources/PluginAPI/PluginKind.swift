@@ -77,7 +77,9 @@ public struct PluginKind: Sendable, Hashable {
     package func hostedName(onSystemBus isSystem: Bool) -> String { isSystem ? busName : "org.sessiond1.Hosted" }
 
     /// Every kind in this package.
-    public static let all = [player, recorder, soundEffects, moviePlayer, live, assets, uploads, cache, library]
+    public static let all = [
+        player, recorder, soundEffects, moviePlayer, live, capture, assets, uploads, cache, library,
+    ]
 
     /// It also implements MPRIS.
     public static let player = PluginKind(
@@ -110,6 +112,12 @@ public struct PluginKind: Sendable, Hashable {
         word: "live", id: "org.sessiond1.live", program: "sessiond-live", package: "sessiond-live",
         interfaces: ["org.sessiond1.Live"], objectPath: "/org/sessiond1/live", busName: "org.sessiond1.Live",
         sessions: .perObject, item: "", action: "Sends live streams for other programs")
+
+    /// Cameras: photos, and films with sound. Each capture session of a client has a session of its own while it has sound.
+    public static let capture = PluginKind(
+        word: "capture", id: "org.sessiond1.capture", program: "sessiond-capture", package: "sessiond-capture",
+        interfaces: ["org.sessiond1.Capture"], objectPath: "/org/sessiond1/capture", busName: "org.sessiond1.Capture",
+        sessions: .perObject, item: "", action: "Takes photos and records films with cameras for other programs")
 
     /// Films and sounds as files: their properties, pictures, thumbnails and exports. It plays no sound.
     public static let assets = PluginKind(

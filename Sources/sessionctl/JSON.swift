@@ -24,6 +24,7 @@ enum JSON {
         case image = "image/1"
         case export = "export/1"
         case estimate = "estimate/1"
+        case cameras = "cameras/1"
         case upload = "upload/1"
         case jobs = "jobs/1"
         case cache = "cache/1"

@@ -26,8 +26,9 @@ struct Sessionctl: ParsableCommand {
             CommandGroup(
                 name: "Films, music and files",
                 subcommands: [
-                    InspectCommand.self, ThumbnailCommand.self, ExportCommand.self, RepairCommand.self,
-                    UploadCommand.self, CacheCommand.self, LibraryCommand.self, JobsCommand.self, CancelCommand.self,
+                    CameraCommand.self, InspectCommand.self, ThumbnailCommand.self, ExportCommand.self,
+                    RepairCommand.self, UploadCommand.self, CacheCommand.self, LibraryCommand.self,
+                    JobsCommand.self, CancelCommand.self,
                 ]),
             CommandGroup(
                 name: "When something is wrong",

@@ -16,6 +16,8 @@ struct Snapshot {
     let plugins: [Value]?
     /// Nil if the daemon does not list them.
     let streams: [StreamInfo]?
+    /// The capture sessions of the plugin for cameras, if it runs.
+    let cameras: [Value]
     /// When it was read, on the daemon's clock, in microseconds.
     let time: UInt64
 
@@ -24,7 +26,7 @@ struct Snapshot {
     subscript(_ property: String) -> Value? { properties[property] }
 
     private init(
-        manager: Value, sessions: [SessionInfo], history: Value?, plugins: Value?, streams: Value?,
+        manager: Value, sessions: [SessionInfo], history: Value?, plugins: Value?, streams: Value?, cameras: [Value],
         explanations: [String: [[String: Value]]]
     ) {
         self.manager = manager
@@ -34,6 +36,7 @@ struct Snapshot {
         decisions = (history?.arrayValue ?? []).compactMap(PastDecision.init)
         self.plugins = plugins?.arrayValue
         self.streams = streams?.arrayValue?.compactMap(StreamInfo.init)
+        self.cameras = cameras
         time = MonotonicClock.now()
     }
 
@@ -55,11 +58,14 @@ struct Snapshot {
                 let values = all.map { try? $0.get().first }
                 let sessions = (values[1]?.arrayValue ?? []).compactMap(SessionInfo.init)
                 explain(isExplained ? sessions : [], service) { explanations in
-                    reply(
-                        .success(
-                            Snapshot(
-                                manager: values[0] ?? .properties([]), sessions: sessions, history: values[2],
-                                plugins: values[3], streams: values[4], explanations: explanations)))
+                    readCameras(values[3]?.arrayValue ?? [], service) { cameras in
+                        reply(
+                            .success(
+                                Snapshot(
+                                    manager: values[0] ?? .properties([]), sessions: sessions, history: values[2],
+                                    plugins: values[3], streams: values[4], cameras: cameras,
+                                    explanations: explanations)))
+                    }
                 }
             }
         }
@@ -69,6 +75,20 @@ struct Snapshot {
         service.call("History", [.uint32(historyLength)], collect(2))
         service.call("List", [], interface: BusName.plugins, collect(3))
         service.call("ListStreams", [], collect(4))
+    }
+
+    /// Seconds that the plugin for cameras has to answer.
+    private static let patience = 1.0
+
+    /// Asks the plugin for cameras, if it runs, who uses them.
+    private static func readCameras(_ plugins: [Value], _ service: Service, _ reply: @escaping ([Value]) -> Void) {
+        let running = plugins.compactMap(\.asProperties).first {
+            $0["kind"]?.stringValue == PluginKind.capture.word && $0["bus-name"]?.stringValue?.isEmpty == false
+        }
+        guard let name = running?["bus-name"]?.stringValue else { return reply([]) }
+        service.connection.call(
+            name, PluginKind.capture.objectPath, PluginKind.capture.interface, "ListSessions", [], timeout: patience
+        ) { reply((try? $0.get())?.first?.arrayValue ?? []) }
     }
 
     /// The limit of explained sessions, because a user cannot read more on a screen.
@@ -106,6 +126,7 @@ struct Snapshot {
         members.append(("Sessions", .array(of: "a{sv}", sessions.map(\.raw))))
         members.append(("Streams", .array(of: "a{sv}", (streams ?? []).map(\.raw))))
         members.append(("Plugins", .array(of: "a{sv}", plugins ?? [])))
+        members.append(("Cameras", .array(of: "a{sv}", cameras)))
         return JSON.object(.status, members)
     }
 }

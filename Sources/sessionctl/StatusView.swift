@@ -54,6 +54,7 @@ struct StatusView {
             table.add([title("Input"), Table.Cell(Wording.ports(route.inputs) + lastChange(route, \.inputs))])
         }
         // Below, only what differs from the usual.
+        for (index, camera) in cameras.enumerated() { table.add([title(index == 0 ? "Camera" : ""), camera]) }
         let path = snapshot["NowPlaying"]?.objectPathValue ?? ObjectPath.none
         if path != ObjectPath.none { table.add([title("Now playing"), Table.Cell(names[path], .strong)]) }
         if snapshot["SilentMode"]?.boolValue ?? false {
@@ -70,6 +71,19 @@ struct StatusView {
             ])
         }
         return table
+    }
+
+    /// Who uses a camera, such as `Front, by Doorbell, since 12 s, recording`.
+    private var cameras: [Table.Cell] {
+        snapshot.cameras.compactMap(\.asProperties).filter { $0["Running"]?.boolValue == true }.map { session in
+            let inputs = (session["Inputs"]?.arrayValue ?? []).compactMap(\.asProperties)
+            let camera = inputs.first { $0["media"]?.stringValue == "video" }?["name"]?.stringValue?.escaped ?? ""
+            let name = session["Name"]?.stringValue?.escaped ?? ""
+            let isPaused = session["Paused"]?.boolValue == true
+            let film = session["Recording"]?.boolValue == true ? (isPaused ? ", film paused" : ", recording") : ""
+            return Table.Cell(
+                "\(camera), by \(name), since \(age(session["RunningSince"]?.uint64Value ?? 0))\(film)", .warning)
+        }
     }
 
     private func title(_ text: String) -> Table.Cell { Table.Cell(text, .dim) }

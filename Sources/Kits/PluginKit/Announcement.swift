@@ -6,7 +6,7 @@ package final class Announcement<Object: AnyObject> {
         package let name: String
         let signature: String
         let isTold: Bool
-        let get: @Sendable (Object) -> Value
+        package let get: @Sendable (Object) -> Value
         let set: (@Sendable (Object, Value) throws(Failure) -> Void)?
 
         package init(

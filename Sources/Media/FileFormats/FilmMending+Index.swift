@@ -1,7 +1,7 @@
 // The index of an ordinary film, from the samples of the fragments.
 extension FilmMending {
     /// The index of all samples, and the length of the film in seconds.
-    func makeIndex(_ movie: ArraySlice<UInt8>) -> (index: [UInt8], seconds: Double) {
+    func makeIndex(_ movie: ArraySlice<UInt8>, _ soundDelay: Int) -> (index: [UInt8], seconds: Double) {
         var timescale = 0
         MovieIndex.each(movie) { kind, content in
             if kind == "mvhd" { timescale = MovieIndex.number(content, content.first == 1 ? 20 : 12, 4) }
@@ -9,7 +9,11 @@ extension FilmMending {
         let scale = timescale > 0 ? timescale : 1_000
         let used = order.filter { tracks[$0].map { $0.samples.count > 0 } ?? false }
         var shifts: [Int: Double] = [:]
-        for id in used { shifts[id] = tracks[id].map { Self.shift($0.header, $0.samples, $0.timescale, scale) } ?? 0 }
+        for id in used {
+            guard let track = tracks[id] else { continue }
+            let delay = Self.isSound(track.header) ? Double(soundDelay) / Double(track.timescale) : 0
+            shifts[id] = Self.shift(track.header, track.samples, track.timescale, scale) - delay
+        }
         // What begins first begins at 0.
         let earliest = max(0, shifts.values.min() ?? 0)
         var longest = 0
@@ -68,6 +72,16 @@ extension FilmMending {
             }
         }
         return Double(empty) / Double(scale) + Double((samples.start ?? 0) - media) / Double(timescale)
+    }
+
+    private static func isSound(_ track: ArraySlice<UInt8>) -> Bool {
+        var isSound = false
+        MovieIndex.each(track) { kind, content in
+            MovieIndex.each(kind == "mdia" ? content : content.prefix(0)) { kind, content in
+                if kind == "hdlr", content.dropFirst(8).prefix(4).elementsEqual("soun".utf8) { isSound = true }
+            }
+        }
+        return isSound
     }
 
     private static func trackBox(

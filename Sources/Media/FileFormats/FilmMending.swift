@@ -53,8 +53,10 @@ package struct FilmMending: Equatable {
         (left.end, left.unused, left.lost) == (right.end, right.unused, right.lost) && left.index == right.index
     }
 
-    /// - Parameter read: reads bytes from a position; fewer at the end of the file.
-    package init(size: Int, read: (_ place: Int, _ count: Int) -> [UInt8]) throws(Refusal) {
+    /// - Parameters:
+    ///   - soundDelay: the samples that the encoder put before the sound, which players are told to leave out.
+    ///   - read: reads bytes from a position; fewer at the end of the file.
+    package init(size: Int, soundDelay: Int = 0, read: (_ place: Int, _ count: Int) -> [UInt8]) throws(Refusal) {
         var walk = Walk()
         while walk.place < size, let box = MovieIndex.Box(read(walk.place, 16)[...], 0),
             box.length <= size - walk.place
@@ -78,7 +80,7 @@ package struct FilmMending: Equatable {
         // An index that was not written whole is no sound and no picture.
         let isIndex = read(walk.place + 4, 4).elementsEqual("moov".utf8) && walk.fragment == nil
         lost = walk.last != nil || isIndex ? 0 : size - end
-        (index, seconds) = makeIndex(movie.content)
+        (index, seconds) = makeIndex(movie.content, soundDelay)
         // What an earlier attempt has marked is not marked again: the film plays after every step of this one, too.
         unused = walk.fragments + walk.indices + [movie.place + 4]
         if let last = walk.last {

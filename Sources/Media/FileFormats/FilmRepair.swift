@@ -17,8 +17,10 @@ package enum FilmRepair {
     }
 
     /// Works in place, in milliseconds for a film of minutes; waits for the disk twice. If it fails, the film plays as before.
-    /// - Parameter alone: whether to refuse a file that any program has open, as one that is being recorded.
-    package static func mend(_ path: [UInt8], alone: Bool = true) throws(Problem) -> Outcome {
+    /// - Parameters:
+    ///   - alone: whether to refuse a file that any program has open, as one that is being recorded.
+    ///   - soundDelay: the samples that the encoder put before the sound, which players are told to leave out.
+    package static func mend(_ path: [UInt8], alone: Bool = true, soundDelay: Int = 0) throws(Problem) -> Outcome {
         let file = open(path.map { CChar(bitPattern: $0) } + [0], O_RDWR | O_CLOEXEC | O_NONBLOCK)
         guard file >= 0 else { throw Problem(message: "cannot be written: \(reason)") }
         defer { close(file) }
@@ -33,7 +35,9 @@ package enum FilmRepair {
         }
         let mending: FilmMending
         do throws(FilmMending.Refusal) {
-            mending = try FilmMending(size: Int(status.st_size)) { FileContent.bytes(of: file, at: $0, count: $1) }
+            mending = try FilmMending(size: Int(status.st_size), soundDelay: soundDelay) {
+                FileContent.bytes(of: file, at: $0, count: $1)
+            }
         } catch {
             switch error {
             case .ordinary: return .ordinary

@@ -92,13 +92,13 @@ package final class Pipeline {
         Elements.child(name, of: bin)
     }
 
-    func add(_ child: UnsafeMutablePointer<GstElement>) { Elements.add(child, to: element) }
+    package func add(_ child: UnsafeMutablePointer<GstElement>) { Elements.add(child, to: element) }
 
     /// Removes the element, and frees it if this was the last reference.
-    func remove(_ child: UnsafeMutablePointer<GstElement>) { Elements.remove(child, from: element) }
+    package func remove(_ child: UnsafeMutablePointer<GstElement>) { Elements.remove(child, from: element) }
 
     /// How long it has played, in nanoseconds without pauses; nil before it plays.
-    var runningTime: GstClockTime? {
+    package var runningTime: GstClockTime? {
         let time = gst_element_get_current_running_time(element)
         return time == GstClockTime.max ? nil : time
     }

@@ -12,6 +12,12 @@ package enum Runtime {
         if !leavesList { _ = list }
     }()
 
+    /// For those that use elements that no table here names: reads the list of all plugins.
+    package static func prepare() {
+        _ = ready
+        _ = list
+    }
+
     /// Whether the list is not read at the start. False if the environment requests a check of every file.
     private static let leavesList =
         listSwitch != nil && getenv("GST_REGISTRY_UPDATE").map { String(cString: $0) } == "no"

@@ -108,3 +108,34 @@ static inline GstClockTime shim_transform_running_time(GstElement *element) {
 
 // A file in memory; -1 if there are no descriptors left. The headers define memfd_create only with _GNU_SOURCE.
 static inline int shim_memory_file(const char *name) { return (int)syscall(SYS_memfd_create, name, 1u /* CLOEXEC */); }
+
+// G_VALUE_HOLDS_STRING and others are macros.
+static inline const char *shim_value_string(const GValue *value) {
+    return G_VALUE_HOLDS_STRING(value) ? g_value_get_string(value) : NULL;
+}
+static inline gboolean shim_has_property(gpointer object, const char *name) {
+    return g_object_class_find_property(G_OBJECT_GET_CLASS(object), name) != NULL;
+}
+static inline guint shim_get_uint(gpointer object, const char *name) {
+    guint value = 0;
+    g_object_get(object, name, &value, NULL);
+    return value;
+}
+static inline guint64 shim_get_uint64(gpointer object, const char *name) {
+    guint64 value = 0;
+    g_object_get(object, name, &value, NULL);
+    return value;
+}
+// The last buffer of a sink; owned by the caller; NULL if there was none.
+static inline GstSample *shim_last_sample(GstElement *sink) {
+    GstSample *sample = NULL;
+    g_object_get(sink, "last-sample", &sample, NULL);
+    return sample;
+}
+static inline void shim_sample_unref(GstSample *sample) { gst_sample_unref(sample); }
+static inline void shim_select_pad(GstElement *selector, GstPad *pad) { g_object_set(selector, "active-pad", pad, NULL); }
+// The next picture that arrives at the pad of an encoder, or of a queue before it, is encoded so that it needs no other.
+static inline void shim_force_key(GstPad *pad) {
+    GstStructure *structure = gst_structure_new("GstForceKeyUnit", "all-headers", G_TYPE_BOOLEAN, TRUE, NULL);
+    gst_pad_send_event(pad, gst_event_new_custom(GST_EVENT_CUSTOM_DOWNSTREAM, structure));
+}

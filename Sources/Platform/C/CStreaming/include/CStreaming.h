@@ -173,3 +173,43 @@ void shim_doubt_clock(GstElement *element);
 gboolean shim_clock_is_lost(GstElement *element);
 // The sink has no stream. The next one begins at 0.
 void shim_renew_clock(GstElement *element);
+
+// MARK: A film that is recorded (take.c)
+
+// Which pictures and which samples of a camera and a microphone are in a film, and their times in it: with pauses, and with a
+// limit that is exact to the picture. Posts "take-full" when the limit is reached, "take-over" when it was closed and all of
+// it has passed. Times are running times in nanoseconds.
+typedef struct shim_take shim_take;
+// Pictures per second as a fraction, and samples per second; 0: no sound.
+shim_take *shim_take_new(GstElement *pipeline, gint numerator, gint denominator, gint rate);
+void shim_take_free(gpointer take);
+// Tells it what arrives at a pad before the tee.
+gulong shim_take_watch(shim_take *take, GstPad *pad, gboolean has_sound);
+// Lets through an output of a tee what is in the film.
+gulong shim_take_gate(shim_take *take, GstPad *pad, gboolean has_sound);
+// Begins as soon as pictures, and sound, arrive. `limit`: the most pictures; 0: any number.
+void shim_take_begin(shim_take *take, guint64 limit);
+// Leaves out what comes from the next picture on; and goes on with the next picture.
+void shim_take_pause(shim_take *take);
+void shim_take_resume(shim_take *take);
+// Ends it with the next picture.
+void shim_take_close(shim_take *take);
+// How many are in the film.
+guint64 shim_take_pictures(shim_take *take);
+guint64 shim_take_samples(shim_take *take);
+// What the pads tell it, for tests.
+void shim_take_saw_picture(shim_take *take, guint64 time);
+void shim_take_saw_sound(shim_take *take, guint64 end);
+gboolean shim_take_picture(shim_take *take, guint64 time, guint64 *place);
+gboolean shim_take_sound(
+    shim_take *take, guint64 time, guint64 frames, guint64 *skip, guint64 *count, guint64 *place);
+
+// Counts the buffers through a pad; `count` must live as long as the pad.
+void shim_count_buffers(GstPad *pad, gint64 *count);
+gint64 shim_buffer_count(gint64 *count);
+// Posts "film-written" when the end has passed the pad of a sink: everything before it is written.
+void shim_watch_written(GstPad *pad, GstElement *pipeline);
+// Posts the name of a bin when its first buffer has passed a pad.
+void shim_watch_first(GstPad *pad, GstElement *bin, GstElement *pipeline);
+// The name in such a message; NULL for all others.
+const char *shim_first_buffer(GstMessage *message);

@@ -1,0 +1,226 @@
+import CGStreamer
+import CStreaming
+package import Capturing
+package import EventLoop
+import GStreamerBackend
+import GStreamerBase
+
+/// The cameras of this machine, as GStreamer finds them: through PipeWire, where several programs can use one, and through V4L2
+/// where there is no PipeWire (GstDeviceMonitor).
+package final class CameraMonitor {
+    /// A camera, and how to open it.
+    package final class Camera {
+        package let device: CaptureDevice
+        /// Owned.
+        private let handle: UnsafeMutablePointer<GstDevice>
+
+        fileprivate init(_ device: CaptureDevice, _ handle: UnsafeMutablePointer<GstDevice>) {
+            self.device = device
+            self.handle = handle
+            gst_object_ref(handle)
+        }
+
+        deinit { gst_object_unref(handle) }
+
+        fileprivate func isSame(as other: UnsafeMutablePointer<GstDevice>) -> Bool { handle == other }
+
+        /// A new source element of the camera, with a floating reference; nil if it is gone.
+        func makeSource() -> Elements.Element? {
+            guard let source = gst_device_create_element(handle, "camera") else { return nil }
+            // The provider of PipeWire 0.3 gives only the first time stamp, and its pictures belong to the camera.
+            for property in ["do-timestamp", "always-copy"] where shim_has_property(source, property) != 0 {
+                shim_set_bool(source, property, 1)
+            }
+            return source
+        }
+    }
+
+    /// A camera came, or is gone: its id.
+    package var onConnected: ((String) -> Void)?
+    package var onDisconnected: ((String) -> Void)?
+
+    package private(set) var cameras: [Camera] = []
+    private let loop: EventLoop
+    private var monitor: UnsafeMutablePointer<GstDeviceMonitor>?
+    private var watch: IOWatch?
+
+    package init(on loop: EventLoop) { self.loop = loop }
+
+    deinit { stop() }
+
+    package func camera(_ id: String) -> Camera? { cameras.first { $0.device.id == id } }
+
+    /// Begins to look for cameras, if it has not begun; those that are there are known when it returns. Looks again if there is
+    /// none: a server of PipeWire that was restarted is found only by another connection.
+    package func refresh() {
+        if monitor != nil, !cameras.isEmpty { return }
+        stop()
+        Runtime.prepare()
+        guard let monitor = gst_device_monitor_new() else { return }
+        self.monitor = monitor
+        gst_device_monitor_add_filter(monitor, "Video/Source", nil)
+        guard let bus = gst_device_monitor_get_bus(monitor) else { return }
+        var poll = GPollFD()
+        gst_bus_get_pollfd(bus, &poll)
+        gst_object_unref(bus)
+        guard gst_device_monitor_start(monitor) != 0 else { return }
+        watch = IOWatch(on: loop, descriptor: poll.fd, events: .readable) { [unowned self] _ in readBus() }
+        let list = gst_device_monitor_get_devices(monitor)
+        var link = list
+        while let item = link {
+            if let data = item.pointee.data {
+                add(data.assumingMemoryBound(to: GstDevice.self), isTold: false)
+                gst_object_unref(data)
+            }
+            link = item.pointee.next
+        }
+        g_list_free(list)
+        readBus()
+    }
+
+    /// The cameras of a server that has ended are forgotten; ``refresh()`` looks again.
+    package func stop() {
+        watch = nil
+        guard let monitor else { return }
+        self.monitor = nil
+        gst_device_monitor_stop(monitor)
+        gst_object_unref(monitor)
+        let gone = cameras
+        cameras = []
+        for camera in gone { onDisconnected?(camera.device.id) }
+    }
+
+    private func readBus() {
+        guard let monitor, let bus = gst_device_monitor_get_bus(monitor) else { return }
+        defer { gst_object_unref(bus) }
+        while let message = gst_bus_pop(bus) {
+            defer { gst_message_unref(message) }
+            var device: UnsafeMutablePointer<GstDevice>?
+            switch message.pointee.type {
+            case GST_MESSAGE_DEVICE_ADDED:
+                gst_message_parse_device_added(message, &device)
+                if let device { add(device, isTold: true) }
+            case GST_MESSAGE_DEVICE_REMOVED:
+                gst_message_parse_device_removed(message, &device)
+                if let device { remove(device) }
+            default: break
+            }
+            if let device { gst_object_unref(device) }
+        }
+    }
+
+    private func add(_ handle: UnsafeMutablePointer<GstDevice>, isTold: Bool) {
+        guard !cameras.contains(where: { $0.isSame(as: handle) }), let device = CameraFacts.device(handle) else {
+            return
+        }
+        // The same camera is shown by PipeWire and by V4L2.
+        guard camera(device.id) == nil else { return }
+        cameras.append(Camera(device, handle))
+        if isTold { onConnected?(device.id) }
+    }
+
+    private func remove(_ handle: UnsafeMutablePointer<GstDevice>) {
+        guard let place = cameras.firstIndex(where: { $0.isSame(as: handle) }) else { return }
+        let id = cameras.remove(at: place).device.id
+        onDisconnected?(id)
+    }
+}
+
+/// What GStreamer tells about a camera.
+private enum CameraFacts {
+    static func device(_ handle: UnsafeMutablePointer<GstDevice>) -> CaptureDevice? {
+        let properties = gst_device_get_properties(handle)
+        defer { if let properties { gst_structure_free(properties) } }
+        func text(_ key: String) -> String? {
+            properties.flatMap { gst_structure_get_string($0, key) }.map { String(cString: $0) }
+        }
+        guard let name = gst_device_get_display_name(handle) else { return nil }
+        defer { g_free(name) }
+        // What stays after a restart: the node's name has the place of the device on its bus.
+        guard let id = text("node.name") ?? text("device.bus_path") ?? text("device.path") else { return nil }
+        let place = text("sessiond.camera.position") ?? text("api.libcamera.location")
+        return CaptureDevice(
+            id: id, name: text("node.description") ?? String(cString: name), media: .video,
+            position: place.flatMap(CapturePosition.init) ?? .unspecified, formats: formats(of: handle))
+    }
+
+    /// The sizes of a camera that can have any size within limits.
+    private static let usualSizes = [(320, 240), (640, 480), (960, 540), (1280, 720), (1920, 1080), (3840, 2160)]
+    private static let usualRates = [30, 25, 15]
+    private static let most = 512
+
+    private static func formats(of handle: UnsafeMutablePointer<GstDevice>) -> [CaptureFormat] {
+        guard let caps = gst_device_get_caps(handle) else { return [] }
+        defer { gst_caps_unref(caps) }
+        var formats: [CaptureFormat] = []
+        for place in 0..<gst_caps_get_size(caps) {
+            guard let structure = gst_caps_get_structure(caps, place) else { continue }
+            let kind = String(cString: gst_structure_get_name(structure))
+            guard kind == "video/x-raw" || kind == "image/jpeg" else { continue }
+            let pixels = kind == "image/jpeg" ? [CaptureFormat.jpeg] : words(structure, "format")
+            let rates = rates(structure)
+            for pixels in pixels {
+                for (width, height) in sizes(structure) {
+                    for rate in rates where formats.count < most {
+                        let format = CaptureFormat(width: width, height: height, rate: rate, pixels: pixels)
+                        if !formats.contains(format) { formats.append(format) }
+                    }
+                }
+            }
+        }
+        return formats
+    }
+
+    private static func values(_ structure: UnsafePointer<GstStructure>, _ key: String) -> [UnsafePointer<GValue>] {
+        guard let value = gst_structure_get_value(structure, key) else { return [] }
+        guard value.pointee.g_type == gst_value_list_get_type() else { return [value] }
+        return (0..<gst_value_list_get_size(value)).compactMap { gst_value_list_get_value(value, $0) }
+    }
+
+    private static func words(_ structure: UnsafePointer<GstStructure>, _ key: String) -> [String] {
+        values(structure, key).compactMap { value in
+            shim_value_string(value).map { String(cString: $0) }
+        }
+    }
+
+    private static func sizes(_ structure: UnsafePointer<GstStructure>) -> [(Int, Int)] {
+        var (width, height): (gint, gint) = (0, 0)
+        if gst_structure_get_int(structure, "width", &width) != 0,
+            gst_structure_get_int(structure, "height", &height) != 0
+        {
+            return [(Int(width), Int(height))]
+        }
+        func range(_ key: String) -> ClosedRange<Int>? {
+            guard let value = gst_structure_get_value(structure, key) else { return nil }
+            var number: gint = 0
+            if gst_structure_get_int(structure, key, &number) != 0 { return Int(number)...Int(number) }
+            guard value.pointee.g_type == gst_int_range_get_type() else { return nil }
+            let (least, most) = (Int(gst_value_get_int_range_min(value)), Int(gst_value_get_int_range_max(value)))
+            return least <= most ? least...most : nil
+        }
+        guard let widths = range("width"), let heights = range("height") else { return [] }
+        return usualSizes.filter { widths.contains($0.0) && heights.contains($0.1) }
+    }
+
+    private static func rates(_ structure: UnsafePointer<GstStructure>) -> [CaptureRate] {
+        let rates = values(structure, "framerate").flatMap { value -> [CaptureRate] in
+            if value.pointee.g_type == gst_fraction_get_type() {
+                let (numerator, denominator) = (
+                    gst_value_get_fraction_numerator(value), gst_value_get_fraction_denominator(value)
+                )
+                return numerator > 0 && denominator > 0 ? [CaptureRate(Int(numerator), Int(denominator))] : []
+            }
+            guard value.pointee.g_type == gst_fraction_range_get_type(),
+                let least = gst_value_get_fraction_range_min(value),
+                let most = gst_value_get_fraction_range_max(value)
+            else { return [] }
+            func number(_ value: UnsafePointer<GValue>) -> Double {
+                Double(gst_value_get_fraction_numerator(value))
+                    / Double(max(1, gst_value_get_fraction_denominator(value)))
+            }
+            return usualRates.filter { (number(least)...max(number(least), number(most))).contains(Double($0)) }
+                .map { CaptureRate($0) }
+        }
+        return rates
+    }
+}

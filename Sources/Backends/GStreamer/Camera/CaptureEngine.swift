@@ -1,0 +1,390 @@
+import CGStreamer
+import CStreaming
+package import Capturing
+package import EventLoop
+package import GStreamerBackend
+import GStreamerBase
+package import PluginAPI
+
+/// A camera and, if there is sound, a microphone in one pipeline that runs: photos and films are taken from it.
+///
+///     camera ─ selector ─ steady rate ─ tee ─┬ last picture      microphone ─┐
+///                                            └ film ◄─────────── tee ─ mixer ┴ silence
+///
+/// The pictures have a fixed size and a fixed rate, whatever camera sends them. The sound never stops, so a microphone can come
+/// and go while a film is recorded: without it, there is silence.
+package final class CaptureEngine {
+    typealias Element = Elements.Element
+
+    /// The pictures arrive, for the first time or again.
+    package var onPictures: (() -> Void)?
+    /// No picture has come for two seconds, or the camera reports an error; with its words. The camera is closed.
+    package var onCameraLost: ((String) -> Void)?
+    /// The microphone, or the sound server, is gone; with its words.
+    package var onSoundLost: ((String) -> Void)?
+    /// The pipeline cannot go on.
+    package var onFailed: ((String) -> Void)?
+
+    package let choice: CapturePreset.Choice
+    package let hasSound: Bool
+    package private(set) var film: FilmBranch?
+
+    static let soundRate = 48_000
+    static let soundCaps = "audio/x-raw,format=S16LE,layout=interleaved,rate=48000,channels=2"
+    /// Seconds without a picture after which the camera is opened again, and then counts as lost.
+    private static let silence = 2.0
+
+    private let loop: EventLoop
+    private let identity: StreamIdentity
+    let pipeline: Pipeline
+    private let selector: Element
+    private let view: Element
+    /// The camera that is open, its pad at the selector, and the pictures that it has sent.
+    private var camera: Source?
+    /// A camera that is opened to replace it, whose first picture is awaited.
+    private var next: Source?
+    private var opened: CameraMonitor.Camera?
+    private var microphone: Source?
+    private var lastCount: gint64 = 0
+    private var silentFor = 0.0
+    private var wasReopened = false
+    private var isSeen = false
+    private var whenHeard: (() -> Void)?
+    /// Photos that wait for a picture, and how often they are still tried.
+    private var photos: [(format: PhotoFormat, tries: Int, done: (Result<[UInt8], SessionError>) -> Void)] = []
+    private lazy var photoTimer = Timer(on: loop) { [unowned self] in takePhotos() }
+    private lazy var watchdog = Timer(on: loop) { [unowned self] in watch() }
+    private lazy var hearing = Timer(on: loop) { [unowned self] in heard() }
+
+    /// A bin with a source, its pad at the element that it leads to, and a counter of its buffers.
+    private final class Source {
+        let bin: Element
+        let pad: UnsafeMutablePointer<GstPad>
+        let count: UnsafeMutablePointer<gint64>
+
+        init(_ bin: Element, _ pad: UnsafeMutablePointer<GstPad>) {
+            (self.bin, self.pad) = (bin, pad)
+            count = .allocate(capacity: 1)
+            count.initialize(to: 0)
+        }
+    }
+
+    /// Builds the pipeline. ``start(_:)`` opens the camera.
+    /// - Throws: `NotSupported`, naming the Debian package, if a part of GStreamer is missing.
+    package init(
+        _ choice: CapturePreset.Choice, hasSound: Bool, _ identity: StreamIdentity, on loop: EventLoop
+    ) throws(SessionError) {
+        (self.choice, self.hasSound, self.identity, self.loop) = (choice, hasSound, identity, loop)
+        Runtime.prepare()
+        let rate = "\(choice.rate.numerator)/\(choice.rate.denominator)"
+        // Cameras are not compared with the clock here: each picture has its time already.
+        var description =
+            "input-selector name=cameras sync-streams=false ! videorate name=steady skip-to-first=true "
+            + "! capsfilter caps=\"video/x-raw,framerate=\(rate)\" ! tee name=all-pictures allow-not-linked=true "
+            + "! queue leaky=downstream max-size-buffers=2 max-size-bytes=0 max-size-time=0 "
+            + "! fakesink name=view sync=false async=false enable-last-sample=true"
+        if hasSound {
+            description +=
+                " audiotestsrc name=silence is-live=true wave=silence samplesperbuffer=480 ! \(Self.soundCaps) "
+                + "! audiomixer name=mixer start-time-selection=first ! \(Self.soundCaps) "
+                + "! tee name=all-sound allow-not-linked=true ! fakesink sync=false async=false enable-last-sample=false"
+        }
+        do throws(PipelineError) {
+            pipeline = try Pipeline(description, on: loop, reachesServer: hasSound)
+        } catch {
+            throw SessionError(.notSupported, "GStreamer cannot use a camera: \(error.message)")
+        }
+        guard let selector = pipeline.child("cameras"), let view = pipeline.child("view") else {
+            throw SessionError(.notSupported, "GStreamer cannot use a camera: the pipeline is incomplete")
+        }
+        (self.selector, self.view) = (selector, view)
+        // PipeWire's sources would bring a clock of their own.
+        if let clock = gst_system_clock_obtain() {
+            pipeline.element.withMemoryRebound(to: GstPipeline.self, capacity: 1) { gst_pipeline_use_clock($0, clock) }
+            gst_object_unref(clock)
+        }
+        pipeline.onMessage = { [weak self] in self?.received($0) }
+    }
+
+    deinit { close() }
+
+    /// Stops everything. A film that is not closed stays as it is.
+    package func close() {
+        watchdog.disarm()
+        hearing.disarm()
+        photoTimer.disarm()
+        let waiting = photos
+        photos = []
+        for photo in waiting { photo.done(.failure(SessionError(.cancelled, "the session was stopped"))) }
+        film?.abandon()
+        film = nil
+        pipeline.close()
+        for source in [camera, next, microphone].compactMap({ $0 }) { free(source) }
+        (camera, next, microphone) = (nil, nil, nil)
+    }
+
+    // MARK: Cameras
+
+    /// Opens a camera; ``onPictures`` follows, or ``onCameraLost``.
+    /// - Parameter records: whether films will follow.
+    package func start(_ camera: CameraMonitor.Camera, records: Bool) throws(SessionError) {
+        if records { FilmRecipe.loadEncoders(on: loop) }
+        (wasReopened, silentFor, isSeen) = (false, 0, false)
+        try open(camera)
+        pipeline.setState(GST_STATE_PLAYING)
+        watchdog.arm(after: 0.25)
+    }
+
+    /// Shows another camera, or the same one again, in the place of the current one. The current one is closed when the first picture
+    /// of the other one has come; a camera that is gone at once.
+    package func show(_ camera: CameraMonitor.Camera) throws(SessionError) {
+        (wasReopened, silentFor) = (false, 0)
+        if opened === camera || self.camera == nil { closeCamera() }
+        try open(camera)
+        if !watchdog.isArmed { watchdog.arm(after: 0.25) }
+    }
+
+    /// Closes the camera; the film has no pictures until ``show(_:)``.
+    package func closeCamera() {
+        if let next { remove(next, from: selector) }
+        if let camera { remove(camera, from: selector) }
+        (camera, next, isSeen) = (nil, nil, false)
+    }
+
+    private func open(_ camera: CameraMonitor.Camera) throws(SessionError) {
+        let format =
+            camera.device.formats.contains(choice.format)
+            ? choice.format : CapturePreset.inputPriority.choice(from: camera.device.formats)?.format
+        guard let format, let source = camera.makeSource() else {
+            throw SessionError(.resourceNotAvailable, "the camera '\(camera.device.name)' is gone")
+        }
+        let isJPEG = format.pixels == CaptureFormat.jpeg
+        let kind = isJPEG ? "image/jpeg" : "video/x-raw,format=\(format.pixels)"
+        // Without a filter, some providers hang. Two readers of PipeWire must not ask for different rates.
+        let description =
+            "capsfilter name=wanted caps=\"\(kind),width=\(format.width),height=\(format.height)\" "
+            + (isJPEG ? "! jpegdec " : "")
+            + "! videoconvertscale name=scaled ! capsfilter name=end caps=\"video/x-raw,format=I420,width=\(choice.width),"
+            + "height=\(choice.height),pixel-aspect-ratio=1/1\""
+        switch Elements.bin(description) {
+        case .failure(let missing):
+            gst_object_unref(gst_object_ref_sink(source))
+            throw SessionError(.notSupported, "GStreamer cannot use a camera: \(missing.message)")
+        case .success(let bin):
+            Elements.add(source, to: bin)
+            guard let wanted = Elements.child("wanted", of: bin), gst_element_link(source, wanted) != 0,
+                let made = add(bin, to: selector, "sink_%u")
+            else {
+                throw SessionError(.resourceNotAvailable, "the camera '\(camera.device.name)' cannot be connected")
+            }
+            if let next { remove(next, from: selector) }
+            opened = camera
+            next = made
+            lastCount = 0
+            gst_element_sync_state_with_parent(bin)
+        }
+    }
+
+    /// Adds a bin to the pipeline and links its end to a new pad of an element.
+    private func add(_ bin: Element, to element: Element, _ template: String) -> Source? {
+        guard let end = Elements.child("end", of: bin), let inner = gst_element_get_static_pad(end, "src"),
+            let outer = gst_ghost_pad_new("src", inner)
+        else { return nil }
+        gst_object_unref(inner)
+        gst_element_add_pad(bin, outer)
+        pipeline.add(bin)
+        guard let pad = gst_element_request_pad_simple(element, template) else { return nil }
+        guard gst_pad_link(outer, pad) == GST_PAD_LINK_OK else { return nil }
+        let source = Source(bin, pad)
+        shim_count_buffers(outer, source.count)
+        shim_watch_first(outer, bin, pipeline.element)
+        return source
+    }
+
+    private func remove(_ source: Source, from element: Element) {
+        gst_element_set_locked_state(source.bin, 1)
+        pipeline.perform { gst_element_set_state(source.bin, GST_STATE_NULL) }
+        gst_element_release_request_pad(element, source.pad)
+        pipeline.remove(source.bin)
+        free(source)
+    }
+
+    private func free(_ source: Source) {
+        gst_object_unref(source.pad)
+        source.count.deallocate()
+    }
+
+    private func watch() {
+        watchdog.arm(after: 0.25)
+        guard let source = next ?? camera else { return }
+        let count = shim_buffer_count(source.count)
+        if count != lastCount {
+            (lastCount, silentFor) = (count, 0)
+            if source === camera { wasReopened = false }
+            return
+        }
+        silentFor += 0.25
+        guard silentFor >= Self.silence, let opened else { return }
+        silentFor = 0
+        if wasReopened { return lost("it has sent no picture for \(Int(2 * Self.silence)) s") }
+        // A reader that hangs can stop the pictures of others, too.
+        wasReopened = true
+        closeCamera()
+        do throws(SessionError) {
+            try open(opened)
+        } catch {
+            lost(error.reason)
+        }
+    }
+
+    private func lost(_ message: String) {
+        closeCamera()
+        opened = nil
+        onCameraLost?(message)
+    }
+
+    // MARK: The microphone
+
+    /// Opens a microphone; without one, the sound is silence.
+    /// - Parameters:
+    ///   - device: the server's name of a source; nil: the default.
+    ///   - ready: called when its first sound has come, or after a second.
+    package func openMicrophone(_ device: String?, ready: @escaping () -> Void) {
+        closeMicrophone()
+        guard hasSound, let mixer = pipeline.child("mixer") else { return ready() }
+        // The times of a source that is not the clock's master are made anew: it goes on after the clock, not after its samples.
+        let description =
+            "pulsesrc name=device provide-clock=false slave-method=re-timestamp buffer-time=2000000 latency-time=10000 "
+            + "! audioconvert ! audioresample ! capsfilter name=end caps=\"\(Self.soundCaps)\""
+        guard case .success(let bin) = Elements.bin(description), let source = Elements.child("device", of: bin) else {
+            onSoundLost?("GStreamer cannot record: install gstreamer1.0-pulseaudio")
+            return ready()
+        }
+        shim_set_string(source, "device", device)
+        identity.apply(to: source, mediaName: "Camera", role: "production")
+        gst_element_set_locked_state(bin, 1)
+        guard let made = add(bin, to: mixer, "sink_%u") else {
+            onSoundLost?("the microphone cannot be connected")
+            return ready()
+        }
+        microphone = made
+        whenHeard = ready
+        hearing.arm(after: 1)
+        pipeline.perform {
+            gst_element_set_locked_state(bin, 0)
+            gst_element_sync_state_with_parent(bin)
+        }
+    }
+
+    package func closeMicrophone() {
+        hearing.disarm()
+        whenHeard = nil
+        guard let microphone, let mixer = pipeline.child("mixer") else { return }
+        self.microphone = nil
+        remove(microphone, from: mixer)
+    }
+
+    package var hasMicrophone: Bool { microphone != nil }
+
+    private func heard() {
+        hearing.disarm()
+        let ready = whenHeard
+        whenHeard = nil
+        ready?()
+    }
+
+    // MARK: Photos and films
+
+    /// The last picture, as the bytes of a file. A film that is recorded does not notice.
+    ///
+    /// Waits for the first picture, for a moment.
+    package func photo(_ format: PhotoFormat, _ done: @escaping (Result<[UInt8], SessionError>) -> Void) {
+        photos.append((format, 100, done))
+        takePhotos()
+    }
+
+    private func takePhotos() {
+        let waiting = photos
+        photos = []
+        for photo in waiting {
+            if isSeen, let sample = shim_last_sample(view) {
+                save(PhotoEncoder.Picture(sample: sample), photo.format, photo.done)
+            } else if photo.tries > 0 {
+                photos.append((photo.format, photo.tries - 1, photo.done))
+            } else {
+                photo.done(.failure(SessionError(.notReady, "no picture has come from the camera yet")))
+            }
+        }
+        if !photos.isEmpty { photoTimer.arm(after: 0.02) }
+    }
+
+    private func save(
+        _ picture: PhotoEncoder.Picture, _ format: PhotoFormat,
+        _ done: @escaping (Result<[UInt8], SessionError>) -> Void
+    ) {
+        let isStarted = Errand.run(on: loop, { PhotoEncoder.encode(picture, format) }, done: done)
+        if !isStarted { done(.failure(SessionError(.resourceNotAvailable, "no thread can be started"))) }
+    }
+
+    /// Begins a film with the next picture.
+    package func begin(_ recipe: FilmRecipe) throws(SessionError) {
+        film?.abandon()
+        film = try FilmBranch(recipe, choice, hasSound: hasSound, in: pipeline, on: loop)
+        film?.onClosed = { [weak self] in self?.film = nil }
+    }
+
+    // MARK: Messages
+
+    private func received(_ message: UnsafeMutablePointer<GstMessage>) {
+        switch Notice(message) {
+        case .application:
+            if let name = shim_first_buffer(message) {
+                began(String(cString: name))
+            } else {
+                film?.take(message)
+            }
+        case .failed(let fault): failed(fault, message)
+        case .prerolled, .ended, .segmentDone, .durationChanged, .lacksPlugin, .tags, .buffered, .element, .other: break
+        }
+    }
+
+    private func began(_ name: String) {
+        if let microphone, name == String(cString: microphone.bin.pointee.object.name) { return heard() }
+        guard let next, name == String(cString: next.bin.pointee.object.name) else { return }
+        shim_select_pad(selector, next.pad)
+        if let camera { remove(camera, from: selector) }
+        camera = next
+        self.next = nil
+        (silentFor, isSeen) = (0, true)
+        onPictures?()
+    }
+
+    private func failed(_ fault: Fault, _ message: UnsafeMutablePointer<GstMessage>) {
+        func isFrom(_ bin: Element?) -> Bool {
+            guard let bin, let source = message.pointee.src else { return false }
+            return gst_object_has_as_ancestor(
+                source, UnsafeMutableRawPointer(bin).assumingMemoryBound(to: GstObject.self)) != 0
+        }
+        if isFrom(microphone?.bin) {
+            closeMicrophoneAfterError()
+            onSoundLost?(fault.text)
+        } else if isFrom(next?.bin) || isFrom(camera?.bin) {
+            // A camera that is being replaced may end before the other one has begun.
+            if next != nil, isFrom(camera?.bin), let old = camera {
+                camera = nil
+                return remove(old, from: selector)
+            }
+            lost(fault.text)
+        } else if let film, isFrom(film.bin) {
+            film.fail(fault)
+        } else {
+            onFailed?(fault.text)
+        }
+    }
+
+    private func closeMicrophoneAfterError() {
+        let ready = whenHeard
+        closeMicrophone()
+        ready?()
+    }
+}

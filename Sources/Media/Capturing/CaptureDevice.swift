@@ -1,0 +1,70 @@
+/// Pictures per second, as a fraction.
+package struct CaptureRate: Sendable, Hashable, Comparable {
+    package let numerator: Int
+    package let denominator: Int
+
+    /// - Parameters: both above 0.
+    package init(_ numerator: Int, _ denominator: Int = 1) {
+        (self.numerator, self.denominator) = (numerator, denominator)
+    }
+
+    package var perSecond: Double { Double(numerator) / Double(denominator) }
+
+    package static func < (left: CaptureRate, right: CaptureRate) -> Bool { left.perSecond < right.perSecond }
+
+    /// The pictures of that many seconds, at least one: a limit is counted in pictures, because the first one comes late.
+    package func pictures(in seconds: Double) -> UInt64 {
+        let number = (seconds * perSecond).rounded()
+        return number >= 1 ? UInt64(min(number, 1e15)) : 1
+    }
+
+    /// The length of that many pictures, in seconds.
+    package func seconds(of pictures: UInt64) -> Double { Double(pictures) * Double(denominator) / Double(numerator) }
+}
+
+/// What a camera can send.
+package struct CaptureFormat: Sendable, Hashable {
+    package let width: Int
+    package let height: Int
+    package let rate: CaptureRate
+    /// GStreamer's name of the pixels, such as `YUY2`, or `JPEG`.
+    package let pixels: String
+
+    package init(width: Int, height: Int, rate: CaptureRate, pixels: String) {
+        (self.width, self.height, self.rate, self.pixels) = (width, height, rate, pixels)
+    }
+
+    package static let jpeg = "JPEG"
+
+    var area: Int { width * height }
+}
+
+/// Where a camera is (AVCaptureDevice.Position). The raw value is the name on the wire.
+package enum CapturePosition: String, Sendable, Hashable, CaseIterable {
+    case front, back, external, unspecified
+}
+
+/// A camera or a microphone (AVCaptureDevice).
+package struct CaptureDevice: Sendable, Hashable {
+    package enum Media: String, Sendable, Hashable, CaseIterable { case video, audio }
+
+    /// The same after a restart of the machine.
+    package let id: String
+    /// For display.
+    package let name: String
+    package let media: Media
+    package let position: CapturePosition
+    /// Of a camera.
+    package let formats: [CaptureFormat]
+
+    package init(
+        id: String, name: String, media: Media, position: CapturePosition = .unspecified, formats: [CaptureFormat] = []
+    ) {
+        (self.id, self.name, self.media, self.position, self.formats) = (id, name, media, position, formats)
+    }
+
+    /// The presets that it can have; none for a microphone.
+    package var presets: [CapturePreset] {
+        media == .video ? CapturePreset.allCases.filter { $0.choice(from: formats) != nil } : []
+    }
+}

@@ -1,0 +1,3 @@
+import Capture
+
+CaptureProgram.main()

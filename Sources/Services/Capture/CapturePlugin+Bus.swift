@@ -1,0 +1,113 @@
+import CameraBackend
+import Capturing
+import DBus
+import PluginAPI
+import PluginKit
+import SessionBus
+
+// `org.sessiond1.Capture`.
+extension CapturePlugin {
+    private static func method(
+        _ name: String, _ signature: String, _ body: @escaping (CapturePlugin, Invocation) throws(Failure) -> Void
+    ) -> Interface<CapturePlugin>.Method {
+        .init(name, signature) { capture, call in
+            do throws(Failure) {
+                try body(capture, call)
+            } catch {
+                call.fail(error)
+            }
+        }
+    }
+
+    static let interface = Interface<CapturePlugin>(
+        name: PluginKind.capture.interface, introspection: PluginXML.capture,
+        methods: [
+            method("Devices", "a{sv}") { (capture, call) throws(Failure) in
+                try capture.callers.require(call.sender, to: "see cameras")
+                let reader = try OptionReader(call.arguments[0], known: ["media", "position"])
+                let media: CaptureDevice.Media? = try word(reader, "media")
+                let position: CapturePosition? = try word(reader, "position")
+                capture.monitor.refresh()
+                let cameras = capture.monitor.cameras.map(\.device)
+                func answer(_ microphones: [CaptureDevice]) {
+                    let devices = (cameras + microphones).filter { device in
+                        (media == nil || device.media == media) && (position == nil || device.position == position)
+                    }
+                    call.reply([.array(of: "a{sv}", devices.map { .properties(capture.fields($0)) })])
+                }
+                if media == .video { return answer([]) }
+                capture.microphones(answer)
+            },
+            method("CreateSession", "sa{sv}") { (capture, call) throws(Failure) in
+                try capture.callers.require(call.sender, to: "use a camera")
+                let name = call.arguments[0].stringValue ?? ""
+                guard !name.isEmpty, name.utf8.count <= 255 else {
+                    throw Failure(.badParameter("the name of a session must have 1 to 255 bytes"))
+                }
+                let reader = try OptionReader(
+                    call.arguments[1], known: ["category", "mode", "on-interruption", "desktop-entry"])
+                var options = CaptureSession.Options()
+                options.category = try word(reader, "category") ?? .record
+                options.mode = try word(reader, "mode") ?? (options.category.hasInput ? .videoRecording : .default)
+                options.onInterruption = try word(reader, "on-interruption") ?? .pause
+                options.desktopEntry = try reader.string("desktop-entry") ?? ""
+                guard options.category.hasInput else {
+                    throw Failure(
+                        .badParameter(
+                            "the category '\(options.category.rawValue)' has no input: use record or play-and-record"))
+                }
+                do throws(SessionError) {
+                    _ = try Configuration(category: options.category.rawValue, mode: options.mode.rawValue, options: [])
+                } catch {
+                    throw Failure(error)
+                }
+                call.reply([.objectPath(try capture.create(name, options, for: call.sender).path)])
+            },
+            method("ListSessions", "") { (capture, call) throws(Failure) in
+                let sessions = capture.sessions.values.sorted { $0.number < $1.number }
+                call.reply([
+                    .array(
+                        of: "a{sv}",
+                        sessions.map { session in
+                            var fields = CaptureSession.properties.map { ($0.name, $0.get(session)) }
+                            fields.append(("path", .objectPath(session.path)))
+                            return .properties(fields)
+                        })
+                ])
+            },
+        ])
+
+    static func word<Word: RawRepresentable<String> & CaseIterable>(
+        _ reader: OptionReader, _ key: String
+    ) throws(Failure) -> Word? {
+        guard let text = try reader.string(key) else { return nil }
+        guard let word = Word(rawValue: text) else {
+            let names = Word.allCases.map(\.rawValue).joined(separator: ", ")
+            throw Failure(.badParameter("'\(key)' must be one of \(names), not \(quoted(text))"))
+        }
+        return word
+    }
+
+    func fields(_ device: CaptureDevice) -> [(String, Value)] {
+        [
+            ("id", .string(device.id)), ("name", .string(device.name)), ("media", .string(device.media.rawValue)),
+            ("position", .string(device.position.rawValue)),
+            ("in-use-by", .string(users(of: device).joined(separator: ", "))),
+            ("presets", .strings(device.presets.map(\.rawValue))),
+            (
+                "formats",
+                .array(
+                    of: "(uuuus)",
+                    device.formats.map { format in
+                        .structure([
+                            .uint32(UInt32(format.width)), .uint32(UInt32(format.height)),
+                            .uint32(UInt32(format.rate.numerator)), .uint32(UInt32(format.rate.denominator)),
+                            .string(format.pixels),
+                        ])
+                    })
+            ),
+            // Nothing of a camera can be set yet.
+            ("controls", .properties([])),
+        ]
+    }
+}

@@ -1,0 +1,123 @@
+import CameraBackend
+import Capturing
+import DBus
+import EventLoop
+import PluginAPI
+public import PluginKit
+import Processes
+import SessionBus
+
+/// The cameras and microphones of this machine, photos and films of them, on the bus as `org.sessiond1.Capture`.
+///
+/// A capture session of a client has an audio session of its own while it records sound: a call interrupts it, and the film goes on
+/// after the call.
+public final class CapturePlugin: Plugin {
+    /// The most capture sessions.
+    private static let most: Int = 64
+
+    let host: PluginHost
+    let callers: FreeCallers
+    let monitor: CameraMonitor
+    let journal: TakeJournal
+    private(set) var sessions: [UInt64: CaptureSession] = [:]
+    /// Which session may change a device, by its id.
+    var locks: [String: UInt64] = [:]
+    private var lastNumber: UInt64 = 0
+    private lazy var owned = OwnedObjects(on: host.connection) { [unowned self] in sessions[$0]?.close() }
+    private var ending: (() -> Void)?
+
+    public convenience init(_ host: PluginHost) { self.init(host, state: UserFolder.state.path) }
+
+    /// - Parameter state: the folder for states of the user.
+    init(_ host: PluginHost, state: String?) {
+        self.host = host
+        callers = FreeCallers(on: host.connection)
+        monitor = CameraMonitor(on: host.loop)
+        journal = TakeJournal(in: state)
+        for film in journal.mendOthers() {
+            host.complain(
+                film.problem.map { "'\(film.path)' was not completed, and \($0)" }
+                    ?? "'\(film.path)' was not completed; it is an ordinary film now")
+        }
+        monitor.onConnected = { [unowned self] id in
+            emit("DeviceConnected", [.string(id)])
+            for session in sessions.values { session.cameraConnected(id) }
+        }
+        monitor.onDisconnected = { [unowned self] id in
+            emit("DeviceDisconnected", [.string(id)])
+            for session in sessions.values { session.cameraDisconnected(id) }
+        }
+        host.connection.objects.export(self, at: PluginKind.capture.objectPath, interfaces: [CapturePlugin.interface])
+    }
+
+    public func end(_ done: @escaping () -> Void) {
+        ending = done
+        for session in sessions.values { session.close() }
+        endIfDone()
+    }
+
+    private func endIfDone() {
+        guard sessions.isEmpty, let done = ending else { return }
+        ending = nil
+        host.connection.flush()
+        done()
+    }
+
+    func emit(_ member: String, _ arguments: [Value]) {
+        host.connection.objects.emit(
+            path: PluginKind.capture.objectPath, interface: PluginKind.capture.interface, member: member, arguments)
+    }
+
+    // MARK: Devices
+
+    /// The microphones as the daemon knows them; the first one is that of the route.
+    func microphones(_ reply: @escaping ([CaptureDevice]) -> Void) {
+        let route = CaptureDevice(id: CaptureSession.routeInput, name: "Microphone", media: .audio)
+        host.connection.call(
+            BusName.service, ObjectPath.root, StandardName.properties, "Get",
+            [.string(BusName.manager), .string("AvailableInputs")], timeout: 5
+        ) { answer in
+            let ports = (try? answer.get())?.first?.unwrapped.ports ?? []
+            guard !ports.isEmpty else { return reply([]) }
+            reply([route] + ports.map { CaptureDevice(id: $0.uid, name: $0.name, media: .audio) })
+        }
+    }
+
+    /// The names of the sessions that use a device.
+    func users(of device: CaptureDevice) -> [String] {
+        sessions.values.sorted { $0.number < $1.number }.filter { $0.isRunning && $0.uses(device.id) }.map(\.name)
+    }
+
+    /// Looks for cameras anew, unless other sessions use some of those that are known.
+    func lookAgain(besides session: CaptureSession) {
+        guard !sessions.values.contains(where: { $0 !== session && $0.isBusy }) else { return }
+        monitor.stop()
+        monitor.refresh()
+    }
+
+    // MARK: Sessions
+
+    func create(_ name: String, _ options: CaptureSession.Options, for owner: String) throws(Failure) -> CaptureSession
+    {
+        guard sessions.count < Self.most else {
+            throw .limitsExceeded("there are \(sessions.count) capture sessions already; close some of them")
+        }
+        lastNumber += 1
+        let session = CaptureSession(lastNumber, name: name, owner: owner, options, in: self)
+        sessions[lastNumber] = session
+        owned.add(lastNumber, of: owner)
+        session.export()
+        return session
+    }
+
+    func closed(_ session: CaptureSession) {
+        guard sessions.removeValue(forKey: session.number) != nil else { return }
+        owned.remove(session.number, of: session.owner)
+        host.connection.objects.remove(path: session.path)
+        locks = locks.filter { $0.value != session.number }
+        settleBusy()
+        endIfDone()
+    }
+
+    func settleBusy() { host.isBusy = sessions.values.contains(where: \.isBusy) }
+}

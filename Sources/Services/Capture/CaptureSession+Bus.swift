@@ -1,0 +1,304 @@
+import CameraBackend
+import Capturing
+import DBus
+import EventLoop
+import PluginAPI
+import PluginKit
+import SessionBus
+
+// `org.sessiond1.CaptureSession`.
+extension CaptureSession {
+    static let interfaceName = "org.sessiond1.CaptureSession"
+
+    func export() {
+        let objects = plugin.host.connection.objects
+        objects.export(self, at: path, interfaces: [Self.interface])
+        announcement = Announcement(self, path: path, interface: Self.interfaceName, Self.properties, on: objects)
+    }
+
+    func emit(_ member: String, _ arguments: [Value]) {
+        plugin.host.connection.objects.emit(path: path, interface: Self.interfaceName, member: member, arguments)
+    }
+
+    static var properties: [Announcement<CaptureSession>.Property] {
+        [
+            .init("Name", "s", { .string($0.name) }),
+            .init("Running", "b", { .bool($0.isRunning) }),
+            .init(
+                "RunningSince", "t",
+                { if case .yes(let since) = $0.running { .uint64(since) } else { .uint64(0) } }),
+            .init("Interrupted", "b", { .bool(!$0.interruption.isEmpty) }),
+            .init("InterruptionReason", "s", { .string($0.interruption) }),
+            .init("Recording", "b", { .bool($0.take.isRecording) }),
+            .init("Paused", "b", { .bool($0.isPaused) }),
+            .init("RecordedDuration", "d", isTold: false, { .double($0.length) }),
+            .init("RecordedSize", "t", isTold: false, { .uint64($0.size) }),
+            .init("DroppedFrames", "t", isTold: false, { .uint64($0.dropped) }),
+            .init(
+                "Preset", "s", { .string($0.configuration.next.preset.rawValue) },
+                set: { session, value throws(Failure) in
+                    let preset = try Self.preset(value.stringValue ?? "")
+                    try session.change { (configuration) throws(SessionError) in try configuration.setPreset(preset) }
+                }),
+            .init("Inputs", "aa{sv}", { $0.inputs }),
+            .init("Outputs", "aa{sv}", { $0.outputs }),
+        ]
+    }
+
+    private var inputs: Value {
+        .array(
+            of: "a{sv}",
+            configuration.current.inputs.map { input in
+                .properties([
+                    ("id", .uint32(input.id)), ("device", .string(input.device.id)),
+                    ("name", .string(input.device.name)), ("media", .string(input.device.media.rawValue)),
+                    ("position", .string(input.device.position.rawValue)),
+                ])
+            })
+    }
+
+    private var outputs: Value {
+        .array(
+            of: "a{sv}",
+            configuration.current.outputs.map {
+                .properties([("id", .uint32($0.id)), ("kind", .string($0.kind.rawValue))])
+            })
+    }
+
+    private static func preset(_ text: String) throws(Failure) -> CapturePreset {
+        guard let preset = CapturePreset(rawValue: text) else {
+            let names = CapturePreset.allCases.map(\.rawValue).joined(separator: ", ")
+            throw Failure(.badParameter("a preset is one of \(names), not \(quoted(text))"))
+        }
+        return preset
+    }
+
+    private static func kind(_ text: String) throws(Failure) -> CaptureConfiguration.OutputKind {
+        guard let kind = CaptureConfiguration.OutputKind(rawValue: text) else {
+            throw Failure(.badParameter("an output is photo or movie-file, not \(quoted(text))"))
+        }
+        return kind
+    }
+
+    /// Changes the configuration, and applies it if it is complete; or leaves it as it is.
+    @discardableResult
+    private func change<Answer>(
+        _ body: (inout CaptureConfiguration) throws(SessionError) -> Answer
+    ) throws(Failure) -> Answer {
+        do throws(SessionError) {
+            return try changing { () throws(SessionError) in
+                var changed = configuration
+                let answer = try body(&changed)
+                let before = configuration
+                if changed.current != before.current, let refusal = refusalWhileRunning(changed.current) {
+                    configuration.cancel()
+                    throw refusal
+                }
+                configuration = changed
+                do throws(SessionError) {
+                    try apply(before.current)
+                } catch {
+                    configuration = before
+                    configuration.cancel()
+                    throw error
+                }
+                return answer
+            }
+        } catch {
+            throw Failure(error)
+        }
+    }
+
+    /// A device by its id, for one who waits.
+    private func device(_ id: String, _ reply: @escaping (Result<CaptureDevice, Failure>) -> Void) {
+        plugin.monitor.refresh()
+        if let camera = plugin.monitor.camera(id) { return reply(.success(camera.device)) }
+        plugin.microphones { microphones in
+            if let found = microphones.first(where: { $0.id == id }) { return reply(.success(found)) }
+            let message =
+                id == Self.routeInput
+                ? "there is no microphone" : "there is no camera and no microphone \(quoted(id)); see Devices"
+            reply(.failure(Failure(SessionError(.resourceNotAvailable, message))))
+        }
+    }
+
+    // MARK: Methods
+
+    private static func method(
+        _ name: String, _ signature: String, _ body: @escaping (CaptureSession, Invocation) throws(Failure) -> Void
+    ) -> Interface<CaptureSession>.Method {
+        .init(name, signature) { session, call in
+            do throws(Failure) {
+                guard call.sender == session.owner else {
+                    throw Failure(
+                        SessionError(.notOwner, "the capture session '\(session.name)' belongs to another program"))
+                }
+                try body(session, call)
+            } catch {
+                call.fail(error)
+            }
+        }
+    }
+
+    private static func answer(_ call: Invocation, _ result: Result<Void, Failure>) {
+        switch result {
+        case .success: call.reply()
+        case .failure(let failure): call.fail(failure)
+        }
+    }
+
+    static let interface = Interface<CaptureSession>(
+        name: interfaceName, introspection: PluginXML.captureSession,
+        methods: [
+            method("CanAddInput", "s") { (session, call) throws(Failure) in
+                session.device(call.arguments[0].stringValue ?? "") { result in
+                    let can = (try? result.get()).map { session.configuration.refusal(ofInput: $0) == nil } ?? false
+                    call.reply([.bool(can)])
+                }
+            },
+            method("AddInput", "sa{sv}") { (session, call) throws(Failure) in
+                _ = try OptionReader(call.arguments[1], known: [])
+                session.device(call.arguments[0].stringValue ?? "") { result in
+                    do throws(Failure) {
+                        let device = try result.get()
+                        let id = try session.change { (configuration) throws(SessionError) in
+                            try configuration.addInput(device)
+                        }
+                        call.reply([.uint32(id)])
+                    } catch {
+                        call.fail(error)
+                    }
+                }
+            },
+            method("RemoveInput", "u") { (session, call) throws(Failure) in
+                let id = call.arguments[0].uint32Value ?? 0
+                try session.change { (configuration) throws(SessionError) in try configuration.removeInput(id) }
+                call.reply()
+            },
+            method("CanAddOutput", "s") { (session, call) throws(Failure) in
+                let kind = try kind(call.arguments[0].stringValue ?? "")
+                call.reply([.bool(session.configuration.refusal(ofOutput: kind) == nil)])
+            },
+            method("AddOutput", "sa{sv}") { (session, call) throws(Failure) in
+                let kind = try kind(call.arguments[0].stringValue ?? "")
+                _ = try OptionReader(call.arguments[1], known: [])
+                call.reply([
+                    .uint32(
+                        try session.change { (configuration) throws(SessionError) in
+                            try configuration.addOutput(kind)
+                        })
+                ])
+            },
+            method("RemoveOutput", "u") { (session, call) throws(Failure) in
+                let id = call.arguments[0].uint32Value ?? 0
+                try session.change { (configuration) throws(SessionError) in try configuration.removeOutput(id) }
+                call.reply()
+            },
+            method("BeginConfiguration", "") { (session, call) throws(Failure) in
+                try session.change { (configuration) throws(SessionError) in try configuration.begin() }
+                call.reply()
+            },
+            method("CommitConfiguration", "") { (session, call) throws(Failure) in
+                do throws(Failure) {
+                    try session.change { (configuration) throws(SessionError) in _ = try configuration.commit() }
+                } catch {
+                    // It is refused as a whole, and over.
+                    session.changing { session.configuration.cancel() }
+                    throw error
+                }
+                call.reply()
+            },
+            method("CanSetPreset", "s") { (session, call) throws(Failure) in
+                let preset = try preset(call.arguments[0].stringValue ?? "")
+                call.reply([.bool(session.configuration.refusal(of: preset) == nil)])
+            },
+            method("SwitchCamera", "s") { (session, call) throws(Failure) in
+                let text = call.arguments[0].stringValue ?? ""
+                let current = session.configuration.next.camera?.id
+                let cameras = session.plugin.monitor.cameras.map(\.device)
+                let found: CaptureDevice?
+                if text.isEmpty {
+                    // The one after the current one.
+                    let place = cameras.firstIndex { $0.id == current }
+                    found = cameras.isEmpty ? nil : cameras[((place ?? -1) + 1) % cameras.count]
+                } else if let position = CapturePosition(rawValue: text) {
+                    found =
+                        cameras.first { $0.position == position && $0.id != current }
+                        ?? cameras.first { $0.position == position }
+                } else {
+                    throw Failure(.badParameter("a camera is front, back or external, not \(quoted(text))"))
+                }
+                guard let found else {
+                    throw Failure(SessionError(.resourceNotAvailable, "there is no camera '\(text)'"))
+                }
+                try session.change { (configuration) throws(SessionError) in try configuration.switchCamera(to: found) }
+                call.reply()
+            },
+            method("StartRunning", "") { (session, call) throws(Failure) in
+                session.changing { session.start { answer(call, $0) } }
+            },
+            method("StopRunning", "") { (session, call) throws(Failure) in
+                session.changing { session.stop { answer(call, $0) } }
+            },
+            method("CapturePhoto", "sa{sv}") { (session, call) throws(Failure) in
+                let reader = try OptionReader(call.arguments[1], known: ["format"])
+                let format: PhotoFormat? = try CapturePlugin.word(reader, "format")
+                do throws(SessionError) {
+                    call.reply([.uint32(try session.photo(call.arguments[0].stringValue ?? "", format))])
+                } catch {
+                    throw Failure(error)
+                }
+            },
+            method("StartRecording", "sa{sv}") { (session, call) throws(Failure) in
+                let reader = try OptionReader(
+                    call.arguments[1], known: ["maximum-duration", "maximum-size", "quality", "overwrite"])
+                var options = FilmOptions()
+                options.duration = try reader.double("maximum-duration")
+                options.size = try reader.uint64("maximum-size")
+                options.quality = try CapturePlugin.word(reader, "quality") ?? .medium
+                options.replaces = try reader.bool("overwrite") ?? false
+                session.changing {
+                    session.startRecording(call.arguments[0].stringValue ?? "", options) { answer(call, $0) }
+                }
+            },
+            method("PauseRecording", "") { (session, call) throws(Failure) in
+                session.changing { session.pauseRecording { answer(call, $0) } }
+            },
+            method("ResumeRecording", "") { (session, call) throws(Failure) in
+                session.changing { session.resumeRecording { answer(call, $0) } }
+            },
+            method("StopRecording", "") { (session, call) throws(Failure) in
+                session.changing { session.stopRecording { answer(call, $0) } }
+            },
+            method("LockForConfiguration", "s") { (session, call) throws(Failure) in
+                let id = call.arguments[0].stringValue ?? ""
+                guard session.uses(id) else {
+                    throw Failure(.badParameter("\(quoted(id)) is no input of this session"))
+                }
+                if let holder = session.plugin.locks[id], holder != session.number {
+                    let name = session.plugin.sessions[holder]?.name ?? "another session"
+                    throw Failure(SessionError(.isBusy, "'\(name)' has locked the device"))
+                }
+                session.plugin.locks[id] = session.number
+                call.reply()
+            },
+            method("SetControl", "ssv") { (session, call) throws(Failure) in
+                let id = call.arguments[0].stringValue ?? ""
+                guard session.plugin.locks[id] == session.number else {
+                    throw Failure(SessionError(.notReady, "lock the device first: call LockForConfiguration"))
+                }
+                throw Failure(
+                    SessionError(
+                        .notSupported, "the camera has no control \(quoted(call.arguments[1].stringValue ?? ""))"))
+            },
+            method("UnlockForConfiguration", "s") { (session, call) throws(Failure) in
+                let id = call.arguments[0].stringValue ?? ""
+                guard session.plugin.locks[id] == session.number else {
+                    throw Failure(SessionError(.notReady, "the session has not locked the device"))
+                }
+                session.plugin.locks[id] = nil
+                call.reply()
+            },
+        ],
+        properties: properties.map(\.exported))
+}

@@ -1,0 +1,578 @@
+import CameraBackend
+import Capturing
+import DBus
+import EventLoop
+import GStreamerBackend
+import PluginAPI
+import PluginKit
+import SessionBus
+
+/// One capture session of a client: its configuration, its camera and microphone, its films, and its audio session while it has
+/// sound.
+final class CaptureSession {
+    typealias Reply = (Result<Void, Failure>) -> Void
+
+    struct Options {
+        var category = Category.record
+        var mode = Mode.videoRecording
+        var desktopEntry = ""
+        var onInterruption = FilmTake.OnInterruption.pause
+    }
+
+    /// What the caller may set for a film.
+    struct FilmOptions {
+        /// Seconds; nil: any length.
+        var duration: Double?
+        /// Bytes; nil: any size.
+        var size: UInt64?
+        var quality = FilmRecipe.Quality.medium
+        var replaces = false
+    }
+
+    enum Running: Equatable {
+        case no
+        /// The first picture is awaited.
+        case starting
+        case yes(since: UInt64)
+        /// A film is completed first.
+        case stopping
+    }
+
+    /// The id of the input that the route of the session chooses.
+    static let routeInput = "default"
+    /// Seconds in which a camera that is gone may come back.
+    private static let absence = 5.0
+    /// A film ends before less than this is left on the disk, in bytes.
+    private static let reserve: UInt64 = 32 << 20
+
+    let number: UInt64
+    let name: String
+    let owner: String
+    let path: String
+    let plugin: CapturePlugin
+    private let options: Options
+    var configuration = CaptureConfiguration()
+    private(set) var running = Running.no
+    private(set) var engine: CaptureEngine?
+    private(set) var take = FilmTake()
+    private(set) var interruption = ""
+    /// Of the last film, when there is none any more.
+    private var lastFilm = (length: 0.0, size: UInt64(0), dropped: UInt64(0))
+    private var sizeLimit: UInt64?
+    private var reason = FilmTake.Reason.stopped
+    private var lastPhoto: UInt32 = 0
+    private var isClosing = false
+    private var startReply: Reply?
+    private var stopReplies: [Reply] = []
+    private var endReplies: [Reply] = []
+    private var lostCamera: String?
+    private var audio: AudioSessionClient?
+    private var driver: GrantDriver?
+    var announcement: Announcement<CaptureSession>?
+
+    private lazy var absent = Timer(on: plugin.host.loop) { [unowned self] in changing { cameraStaysAway() } }
+    private lazy var retry = Timer(on: plugin.host.loop) { [unowned self] in tryCameraAgain() }
+    private lazy var limits = Timer(on: plugin.host.loop) { [unowned self] in changing { checkLimits() } }
+
+    init(_ number: UInt64, name: String, owner: String, _ options: Options, in plugin: CapturePlugin) {
+        (self.number, self.name, self.owner, self.options, self.plugin) = (number, name, owner, options, plugin)
+        path = "\(PluginKind.capture.objectPath)/session/\(number)"
+    }
+
+    var isRunning: Bool { if case .yes = running { true } else { false } }
+    var isBusy: Bool { running != .no }
+    var isPaused: Bool { take.isRecording && !take.isGrowing }
+    var length: Double { engine?.film?.length ?? lastFilm.length }
+    var size: UInt64 { engine?.film?.size ?? lastFilm.size }
+    var dropped: UInt64 { engine?.film?.droppedInAll ?? lastFilm.dropped }
+
+    func uses(_ device: String) -> Bool { configuration.current.inputs.contains { $0.device.id == device } }
+
+    /// Runs a change and then sends, once, the properties that it changed.
+    func changing<Answer, Problem: Error>(_ body: () throws(Problem) -> Answer) throws(Problem) -> Answer {
+        defer {
+            configuration.isRecording = take.state != .idle
+            plugin.settleBusy()
+            announcement?.update(self)
+        }
+        return try body()
+    }
+
+    // MARK: Running
+
+    func start(_ reply: @escaping Reply) {
+        guard running == .no else {
+            return reply(.failure(Failure(SessionError(.isBusy, "the session runs already"))))
+        }
+        guard !configuration.isConfiguring else {
+            return reply(.failure(Failure(.badParameter("commit the configuration first"))))
+        }
+        let arrangement = configuration.current
+        guard let device = arrangement.camera, let choice = arrangement.choice else {
+            return reply(.failure(Failure(.badParameter("the session has no camera: add an input first"))))
+        }
+        plugin.monitor.refresh()
+        guard let camera = plugin.monitor.camera(device.id) else {
+            return reply(.failure(Failure(Self.gone(device))))
+        }
+        let engine: CaptureEngine
+        do throws(SessionError) {
+            engine = try CaptureEngine(
+                choice, hasSound: arrangement.usesSound, StreamIdentity(clientName: name), on: plugin.host.loop)
+        } catch {
+            return reply(.failure(Failure(error)))
+        }
+        self.engine = engine
+        running = .starting
+        startReply = reply
+        listen(to: engine)
+        guard arrangement.usesSound else { return open(camera) }
+        prepareAudio { [weak self] result in
+            guard let self, case .starting = running else { return }
+            switch result {
+            case .success: changing { open(camera) }
+            case .failure(let failure): changing { failStart(failure) }
+            }
+        }
+    }
+
+    private static func gone(_ device: CaptureDevice) -> SessionError {
+        SessionError(.resourceNotAvailable, "the camera '\(device.name)' is not connected")
+    }
+
+    private func open(_ camera: CameraMonitor.Camera) {
+        do throws(SessionError) {
+            try engine?.start(camera, records: configuration.current.has(.movieFile))
+        } catch {
+            failStart(Failure(error))
+        }
+    }
+
+    private func failStart(_ failure: Failure) {
+        stopNow()
+        let reply = startReply
+        startReply = nil
+        reply?(.failure(failure))
+    }
+
+    private func listen(to engine: CaptureEngine) {
+        engine.onPictures = { [unowned self] in changing { picturesCame() } }
+        engine.onCameraLost = { [unowned self] message in changing { cameraLost(message) } }
+        engine.onSoundLost = { [unowned self] message in
+            changing {
+                guard engine.film != nil else { return }
+                perform(take.handle(.paused))
+                runtimeError(.mediaServicesFailed, "\(message); the film is paused")
+            }
+        }
+        engine.onFailed = { [unowned self] message in
+            changing {
+                runtimeError(.resourceNotAvailable, message)
+                if case .starting = running {
+                    return failStart(Failure(SessionError(.resourceNotAvailable, message)))
+                }
+                endFilm(.error)
+            }
+        }
+    }
+
+    private func picturesCame() {
+        if case .starting = running {
+            running = .yes(since: MonotonicClock.now())
+            // The microphone was granted before the camera was opened.
+            if driver?.grant.sounds == true { openMicrophone {} }
+            let reply = startReply
+            startReply = nil
+            reply?(.success(()))
+        }
+        guard lostCamera != nil else { return }
+        lostCamera = nil
+        absent.disarm()
+        retry.disarm()
+        perform(take.handle(.cameraBack))
+        setInterruption("")
+        emit("InterruptionEnded", [])
+    }
+
+    func stop(_ reply: @escaping Reply) {
+        if case .starting = running {
+            failStart(Failure(SessionError(.cancelled, "the session was stopped")))
+        }
+        guard running != .no else { return reply(.success(())) }
+        stopReplies.append(reply)
+        guard take.state == .idle else {
+            running = .stopping
+            return endFilm(.stopped)
+        }
+        stopNow()
+    }
+
+    private func stopNow() {
+        absent.disarm()
+        retry.disarm()
+        limits.disarm()
+        lostCamera = nil
+        engine?.close()
+        engine = nil
+        running = .no
+        _ = driver?.take(.stopped)
+        setInterruption("")
+        let replies = stopReplies
+        stopReplies = []
+        for reply in replies { reply(.success(())) }
+        if isClosing { closeNow() }
+    }
+
+    /// The owner has left, or the plugin ends: a film is completed first.
+    func close() {
+        guard !isClosing else { return }
+        isClosing = true
+        changing { stop { _ in } }
+        if running == .no { closeNow() }
+    }
+
+    private func closeNow() {
+        audio?.close { _ in }
+        audio = nil
+        driver = nil
+        plugin.closed(self)
+    }
+
+    // MARK: The audio session
+
+    private func prepareAudio(_ reply: @escaping Reply) {
+        if audio == nil {
+            let session = AudioSessionClient(
+                .init(
+                    name: name, category: options.category, mode: options.mode, desktopEntry: options.desktopEntry),
+                on: plugin.host.connection
+            ) { _ in }
+            let driver = GrantDriver(session, on: plugin.host.loop)
+            driver.changing = { [unowned self] body in changing(body) }
+            driver.onStart = { [unowned self] in granted() }
+            driver.onSilence = { [unowned self] in engine?.closeMicrophone() }
+            session.onEvent = { [unowned self] event in changing { heard(event) } }
+            (audio, self.driver) = (session, driver)
+        }
+        driver?.ask(reply)
+    }
+
+    /// The session may record, at the start or again.
+    private func granted() {
+        guard isRunning else { return }
+        openMicrophone { [unowned self] in
+            changing {
+                perform(take.handle(.granted))
+                if !interruption.isEmpty, lostCamera == nil {
+                    setInterruption("")
+                    emit("InterruptionEnded", [])
+                }
+            }
+        }
+    }
+
+    private func openMicrophone(_ ready: @escaping () -> Void) {
+        guard let engine, let device = configuration.current.microphone else { return ready() }
+        guard device.id != Self.routeInput else { return engine.openMicrophone(nil, ready: ready) }
+        audio?.setPreferredInput(uid: device.id) { [weak self, weak engine] _ in
+            self?.audio?.properties { [weak engine] result in
+                let route = (try? result.get())?["CurrentRoute"]?.route
+                // The uid is the server's name of the source, or that name with `/` and the name of a port.
+                let source = route?.inputs.first.map { String($0.uid.prefix { $0 != "/" }) }
+                engine?.openMicrophone(source, ready: ready)
+            }
+        }
+    }
+
+    private func heard(_ event: AudioSessionClient.Event) {
+        switch event {
+        case .session(.interruptionBegan(let reason, _, _, _)):
+            driver?.take(.began(reason))
+            guard isRunning, configuration.current.usesSound else { return }
+            setInterruption("audio-device-in-use")
+            emit("WasInterrupted", [.string(interruption)])
+            perform(take.handle(.interrupted(options.onInterruption)))
+            // A microphone that was unplugged does not come back by itself.
+            if reason == .routeDisconnected { perform(take.handle(.notResumed)) }
+        case .session(.interruptionEnded(let shouldResume, _, _)):
+            driver?.take(.ended(shouldResume: shouldResume, canResume: isRunning))
+            guard driver?.grant.isInterrupted != true, !isAsking else { return }
+            perform(take.handle(.notResumed))
+            if !interruption.isEmpty {
+                setInterruption("")
+                emit("InterruptionEnded", [])
+            }
+        case .session(.routeChanged(.oldDeviceUnavailable, let previous, let current)):
+            let left = previous.inputs.filter { port in !current.inputs.contains { $0.uid == port.uid } }
+            guard !left.isEmpty, driver?.grant.sounds == true else { return }
+            // The server would go on with another microphone, which the user did not choose.
+            driver?.take(.deviceGone)
+            perform(take.handle(.paused))
+            runtimeError(.resourceNotAvailable, "\(left.map(\.name).joined(separator: " and ")) was disconnected")
+        case .session(.routeChanged), .session(.duckingChanged), .session(.mutedChanged),
+            .session(.silenceSecondaryAudioHint), .servicesLost, .servicesReset:
+            break
+        case .daemonLost: driver?.take(.daemonLost)
+        case .registered: driver?.registered()
+        case .refused: if audio?.path != nil { driver?.take(.expelled) }
+        }
+    }
+
+    private var isAsking: Bool { if case .asking = driver?.grant.state { true } else { false } }
+
+    /// Asks for the microphone, if the film has sound and the session does not record.
+    private func withMicrophone(_ reply: @escaping Reply) {
+        guard configuration.current.usesSound, driver?.grant.sounds != true else { return reply(.success(())) }
+        prepareAudio(reply)
+    }
+
+    // MARK: Films
+
+    /// - Parameter path: absolute; empty: in the folder of the user for videos.
+    func startRecording(_ path: String, _ wish: FilmOptions, _ reply: @escaping (Result<Void, Failure>) -> Void) {
+        do throws(SessionError) {
+            guard isRunning, let engine else {
+                throw SessionError(.cannotStartRecording, "the session does not run: call StartRunning first")
+            }
+            guard configuration.current.has(.movieFile) else {
+                throw SessionError(.cannotStartRecording, "the session has no output 'movie-file': add it first")
+            }
+            guard take.state == .idle else { throw SessionError(.isBusy, "a film is being recorded: stop it first") }
+            guard lostCamera == nil else { throw SessionError(.resourceNotAvailable, "the camera sends no pictures") }
+            guard let file = path.isEmpty ? Album.film.path(ending: "mp4") : path, file.hasPrefix("/"),
+                !file.utf8.contains(0)
+            else { throw .badParameter("'path' must be absolute, or empty for the folder of the user for videos") }
+            if let duration = wish.duration, !(duration > 0 && duration < 1e9) {
+                throw .badParameter("'maximum-duration' must be above 0 s, not \(duration)")
+            }
+            let choice = engine.choice
+            let recipe = try FilmRecipe(
+                path: file, choice, hasSound: engine.hasSound, quality: wish.quality,
+                limit: wish.duration.map { choice.rate.pictures(in: $0) } ?? 0, replaces: wish.replaces)
+            withMicrophone { [weak self] result in
+                guard let self else { return }
+                guard case .success = result else { return reply(result) }
+                changing { begin(recipe, wish, reply) }
+            }
+        } catch {
+            reply(.failure(Failure(error)))
+        }
+    }
+
+    private func begin(_ recipe: FilmRecipe, _ wish: FilmOptions, _ reply: (Result<Void, Failure>) -> Void) {
+        guard isRunning, take.state == .idle, let engine else {
+            return reply(.failure(Failure(SessionError(.cannotStartRecording, "the session was stopped"))))
+        }
+        do throws(SessionError) {
+            try engine.begin(recipe)
+        } catch {
+            return reply(.failure(Failure(error)))
+        }
+        plugin.journal.add(recipe.path, soundDelay: recipe.soundDelay)
+        sizeLimit = wish.size
+        perform(take.handle(.started))
+        engine.film?.onFull = { [unowned self] in changing { endFilm(.maximumDuration) } }
+        engine.film?.onFailed = { [unowned self] message, isDiskFull in
+            changing {
+                runtimeError(isDiskFull ? .diskFull : .cannotStartRecording, message)
+                endFilm(isDiskFull ? .diskFull : .error)
+            }
+        }
+        let path = recipe.path
+        engine.film?.onFinished = { [unowned self] outcome in changing { finished(path, outcome) } }
+        limits.arm(after: 0.25)
+        emit("DidStartRecording", [.string(path)])
+        reply(.success(()))
+    }
+
+    func pauseRecording(_ reply: Reply) {
+        guard take.isRecording else {
+            return reply(.failure(Failure(SessionError(.notReady, "no film is being recorded"))))
+        }
+        perform(take.handle(.paused))
+        reply(.success(()))
+    }
+
+    func resumeRecording(_ reply: @escaping Reply) {
+        guard take.isRecording else {
+            return reply(.failure(Failure(SessionError(.notReady, "no film is being recorded"))))
+        }
+        withMicrophone { [weak self] result in
+            guard let self else { return }
+            guard case .success = result else { return reply(result) }
+            changing { perform(take.handle(.resumed)) }
+            reply(.success(()))
+        }
+    }
+
+    func stopRecording(_ reply: @escaping Reply) {
+        guard take.state != .idle else {
+            return reply(.failure(Failure(SessionError(.notReady, "no film is being recorded"))))
+        }
+        endReplies.append(reply)
+        endFilm(.stopped)
+    }
+
+    private func endFilm(_ reason: FilmTake.Reason) {
+        perform(take.handle(.stopped(reason)))
+    }
+
+    private func perform(_ acts: [FilmTake.Act]) {
+        for act in acts {
+            switch act {
+            case .hold: engine?.film?.pause()
+            case .proceed: engine?.film?.resume()
+            case .end(let reason):
+                self.reason = reason
+                engine?.film?.end()
+            }
+        }
+    }
+
+    private func finished(_ path: String, _ outcome: FilmBranch.Outcome) {
+        limits.disarm()
+        if let film = engine?.film { lastFilm = (film.length, film.size, film.droppedInAll) }
+        _ = take.handle(.closed)
+        plugin.journal.remove(path)
+        switch outcome {
+        case .complete: emit("DidFinishRecording", [.string(path), .bool(true), .string(reason.rawValue)])
+        case .cut(let message):
+            runtimeError(.exportFailed, "'\(path)': \(message)")
+            emit("DidFinishRecording", [.string(path), .bool(false), .string(reason.rawValue)])
+        case .empty:
+            runtimeError(.cannotStartRecording, "'\(path)': no picture was recorded, so there is no film")
+            emit("DidFinishRecording", [.string(path), .bool(false), .string(reason.rawValue)])
+        }
+        let replies = endReplies
+        endReplies = []
+        for reply in replies { reply(.success(())) }
+        if running == .stopping { stopNow() }
+    }
+
+    private func checkLimits() {
+        guard take.isRecording, let film = engine?.film else { return }
+        limits.arm(after: 0.25)
+        if let sizeLimit {
+            // What is on its way, and the index.
+            let perSecond = film.length > 0.5 ? Double(film.size) / film.length : 0
+            let index = film.length * 2_000
+            if Double(film.size) + perSecond + index >= Double(sizeLimit) { return endFilm(.maximumSize) }
+        }
+        if let space = film.space, space < Self.reserve { endFilm(.diskFull) }
+    }
+
+    // MARK: Photos
+
+    /// - Returns: the number of the photo; `DidCapturePhoto` follows.
+    func photo(_ path: String, _ format: PhotoFormat?) throws(SessionError) -> UInt32 {
+        guard isRunning, let engine else {
+            throw SessionError(.notReady, "the session does not run: call StartRunning first")
+        }
+        guard configuration.current.has(.photo) else {
+            throw SessionError(.notReady, "the session has no output 'photo': add it first")
+        }
+        guard let format = format ?? (path.isEmpty ? .jpeg : PhotoFormat(path: path)) else {
+            throw .badParameter("'\(path)': the name of a photo must end in .jpg or .png, or 'format' must be given")
+        }
+        guard let file = path.isEmpty ? Album.photo.path(ending: format == .jpeg ? "jpg" : "png") : path,
+            file.hasPrefix("/"), !file.utf8.contains(0)
+        else { throw .badParameter("'path' must be absolute, or empty for the folder of the user for pictures") }
+        lastPhoto &+= 1
+        let number = lastPhoto
+        engine.photo(format) { [weak self] result in
+            guard let self else { return }
+            var message = ""
+            do throws(SessionError) {
+                let whole = try WholeFile(file, replaces: !path.isEmpty)
+                try whole.write(try result.get())
+                try whole.keep(replaces: !path.isEmpty)
+            } catch {
+                message = error.reason
+            }
+            emit("DidCapturePhoto", [.uint32(number), .string(file), .string(message)])
+        }
+        return number
+    }
+
+    // MARK: Cameras that come and go
+
+    func cameraConnected(_ id: String) {
+        if lostCamera == id { tryCameraAgain() }
+    }
+
+    func cameraDisconnected(_ id: String) {
+        guard isRunning, lostCamera == nil, configuration.current.camera?.id == id else { return }
+        engine?.closeCamera()
+        changing { cameraLost("it was disconnected") }
+    }
+
+    private func cameraLost(_ message: String) {
+        guard let device = configuration.current.camera else { return }
+        let text = "the camera '\(device.name)': \(message)"
+        if case .starting = running {
+            return failStart(Failure(SessionError(.resourceNotAvailable, text)))
+        }
+        guard isRunning else { return }
+        if lostCamera == nil {
+            lostCamera = device.id
+            perform(take.handle(.cameraGone))
+            setInterruption("video-device-not-available")
+            emit("WasInterrupted", [.string(interruption)])
+            absent.arm(after: Self.absence)
+        }
+        retry.arm(after: 1)
+    }
+
+    private func tryCameraAgain() {
+        guard let id = lostCamera, isRunning else { return }
+        // A server of PipeWire that was restarted is found only by another connection.
+        plugin.lookAgain(besides: self)
+        guard let camera = plugin.monitor.camera(id) else { return retry.arm(after: 1) }
+        do throws(SessionError) {
+            try engine?.show(camera)
+        } catch {
+            retry.arm(after: 1)
+        }
+    }
+
+    private func cameraStaysAway() {
+        guard lostCamera != nil, let device = configuration.current.camera else { return }
+        runtimeError(.resourceNotAvailable, "the camera '\(device.name)' did not come back")
+        plugin.lookAgain(besides: self)
+        if take.state == .idle { return stopNow() }
+        running = .stopping
+        endFilm(.deviceDisconnected)
+    }
+
+    /// Applies a configuration that has changed while the session runs.
+    func apply(_ before: CaptureConfiguration.Arrangement) throws(SessionError) {
+        let now = configuration.current
+        guard isRunning, let engine, now != before else { return }
+        if let device = now.camera, device.id != before.camera?.id {
+            guard let camera = plugin.monitor.camera(device.id) else { throw Self.gone(device) }
+            try engine.show(camera)
+        }
+        if now.microphone?.id != before.microphone?.id, driver?.grant.sounds == true { openMicrophone {} }
+    }
+
+    /// Why a configuration cannot be applied while the session runs; nil: it can.
+    func refusalWhileRunning(_ next: CaptureConfiguration.Arrangement) -> SessionError? {
+        guard running != .no, let engine else { return nil }
+        let isSame =
+            next.usesSound == engine.hasSound && next.preset == configuration.current.preset && next.camera != nil
+        return isSame
+            ? nil
+            : SessionError(
+                .isBusy, "the session runs: stop it to change its preset, whether it has sound, or to remove its camera"
+            )
+    }
+
+    // MARK: Signals
+
+    private func setInterruption(_ text: String) { interruption = text }
+
+    private func runtimeError(_ code: SessionError.Code, _ message: String) {
+        let error = SessionError(code, message)
+        emit("RuntimeError", [.string(BusName.errorPrefix + code.rawValue), .string(error.message)])
+    }
+}

@@ -1,0 +1,154 @@
+import ArgumentParser
+import DBus
+import EventLoop
+import PluginAPI
+import SessionBus
+
+/// `sessionctl camera`.
+struct CameraCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "camera", abstract: "List cameras, take photos, and record films that survive a call.",
+        subcommands: [CameraListCommand.self, CameraPhotoCommand.self, CameraRecordCommand.self],
+        defaultSubcommand: CameraListCommand.self)
+}
+
+/// The plugin for cameras.
+final class CameraPlace: PluginPlace {
+    /// Seconds for a camera to send its first picture.
+    static let opening = 30.0
+
+    init(_ service: Service) throws { try super.init(.capture, for: "file:///", "cameras", service) }
+
+    func devices() throws -> [Value] { try ask("Devices", [.properties([])]).first?.arrayValue ?? [] }
+
+    /// A camera by its id, its position or its name; nil: the first one.
+    func camera(_ text: String?) throws -> String {
+        let cameras = try devices().compactMap(\.asProperties).filter { $0["media"]?.stringValue == "video" }
+        guard !cameras.isEmpty else {
+            throw Complaint.refused(
+                "there is no camera; with PipeWire, the package gstreamer1.0-pipewire must be installed")
+        }
+        guard let text else { return cameras[0]["id"]?.stringValue ?? "" }
+        for key in ["id", "position", "name"] {
+            if let found = cameras.first(where: { $0[key]?.stringValue == text }) {
+                return found["id"]?.stringValue ?? ""
+            }
+        }
+        throw Complaint.refused("there is no camera '\(text.escaped)'; see 'sessionctl camera list'")
+    }
+
+    /// Creates a capture session; it ends with this process.
+    func createSession(_ options: [(String, Value)]) throws -> String {
+        try ask("CreateSession", [.string("sessionctl camera"), .properties(options)]).first?.objectPathValue ?? "/"
+    }
+
+    /// Calls a method of a capture session, and waits for the answer.
+    @discardableResult
+    func ask(_ session: String, _ member: String, _ arguments: [Value] = []) throws -> [Value] {
+        try service.wait { reply in
+            service.connection.call(
+                place, session, Self.session, member, arguments, timeout: Self.opening, reply)
+        }
+    }
+
+    func set(_ session: String, _ property: String, _ value: Value) throws {
+        let _: [Value] = try service.wait { reply in
+            service.connection.call(
+                place, session, StandardName.properties, "Set",
+                [.string(Self.session), .string(property), .variant(value)], timeout: Service.timeout, reply)
+        }
+    }
+
+    static let session = "org.sessiond1.CaptureSession"
+}
+
+/// `sessionctl camera list`.
+struct CameraListCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list", abstract: "List the cameras and microphones, and who uses them.")
+
+    @OptionGroup var output: OutputOptions
+    @OptionGroup var bus: BusOptions
+
+    func run() throws {
+        let devices = try CameraPlace(Service(bus)).devices()
+        if output.json { return Output.line(JSON.object(.cameras, [("Devices", .array(of: "a{sv}", devices))])) }
+        var table = Table()
+        let fields = devices.compactMap(\.asProperties)
+        if !fields.contains(where: { $0["media"]?.stringValue == "video" }) {
+            table.add([Table.Cell("No cameras.", .dim)])
+        }
+        if !fields.isEmpty { table.addHeader(["KIND", "POSITION", "NAME", "LARGEST", "USED BY", "ID"]) }
+        for device in fields {
+            func text(_ key: String) -> String { device[key]?.stringValue?.escaped ?? "" }
+            let isCamera = text("media") == "video"
+            table.add([
+                Table.Cell(isCamera ? "camera" : "microphone"),
+                Table.Cell(isCamera && text("position") != "unspecified" ? text("position") : ""),
+                Table.Cell(text("name"), .strong), Table.Cell(Self.largest(device["formats"])),
+                Table.Cell(text("in-use-by"), .warning), Table.Cell(text("id"), .dim),
+            ])
+        }
+        Output.write(table)
+    }
+
+    /// The largest format, such as `1280x720, 30/s`.
+    private static func largest(_ formats: Value?) -> String {
+        let all = (formats?.arrayValue ?? []).compactMap { format -> (size: UInt32, text: String)? in
+            guard let fields = format.structureValue, fields.count == 5, let width = fields[0].uint32Value,
+                let height = fields[1].uint32Value, let numerator = fields[2].uint32Value,
+                let denominator = fields[3].uint32Value, denominator > 0
+            else { return nil }
+            let rate = Wording.whole((Double(numerator) / Double(denominator)).rounded(), 0...1_000)
+            return (width &* height, "\(width)x\(height), \(rate)/s")
+        }
+        return all.max { $0.size < $1.size }?.text ?? ""
+    }
+}
+
+/// The camera of a command, and the size of the pictures.
+struct CameraOptions: ParsableArguments {
+    @Option(help: "The camera: its id, its position (front, back, external) or its name; default: the first one.")
+    var device: String?
+    @Option(
+        help: ArgumentHelp(
+            "The size: low, medium, high (default), photo, 640x480, 960x540, 1280x720, 1920x1080, 3840x2160 or input-priority.",
+            valueName: "preset"))
+    var preset: String?
+}
+
+/// `sessionctl camera photo`.
+struct CameraPhotoCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "photo", abstract: "Take a photo.",
+        discussion: "Without a file, the photo goes to the folder for pictures. An existing file is replaced.")
+
+    @Argument(help: "The file, which ends in .jpg or .png.", completion: .file())
+    var file: String?
+    @OptionGroup var camera: CameraOptions
+    @OptionGroup var bus: BusOptions
+
+    func run() throws {
+        let service = try Service(bus)
+        let path = try file.map { try FileArgument.path($0) } ?? ""
+        let place = try CameraPlace(service)
+        let session = try place.createSession([])
+        if let preset = camera.preset { try place.set(session, "Preset", .string(preset)) }
+        try place.ask(session, "AddInput", [.string(place.camera(camera.device)), .properties([])])
+        try place.ask(session, "AddOutput", [.string("photo"), .properties([])])
+        try place.ask(session, "StartRunning")
+        var saved: (path: String, error: String)?
+        let subscription = service.connection.subscribe(
+            path: session, interface: CameraPlace.session, member: "DidCapturePhoto", sender: place.place
+        ) { message in
+            guard let values = try? message.arguments(), values.count == 3 else { return }
+            saved = (values[1].stringValue ?? "", values[2].stringValue ?? "")
+        }
+        try place.ask(session, "CapturePhoto", [.string(path), .properties([])])
+        _ = withExtendedLifetime(subscription) { service.loop.iterate(timeout: CameraPlace.opening) { saved != nil } }
+        guard let saved else { throw Complaint.refused("the camera has not saved the photo in time") }
+        guard saved.error.isEmpty else { throw Complaint.refused(saved.error.escaped) }
+        try place.ask(session, "StopRunning")
+        Output.line(saved.path.escaped)
+    }
+}

@@ -1,0 +1,287 @@
+import ArgumentParser
+import DBus
+import EventLoop
+import Glibc
+import PluginAPI
+import SessionBus
+
+/// `sessionctl camera record`.
+struct CameraRecordCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "record", abstract: "Record a film until ctrl-C.",
+        discussion: """
+            Without a file, the film goes to the folder for videos. A call pauses the film; it goes on in the same file after the \
+            call. On a terminal: space pauses and resumes, c switches to the next camera, p takes a photo, q or ctrl-C ends the film.
+            """)
+
+    enum OnCall: String, ExpressibleByArgument, CaseIterable { case pause, silence, stop }
+
+    @Argument(help: "The file, which ends in .mp4, .mov, .mkv or .webm.", completion: .file())
+    var file: String?
+    @Option(help: "Stop after that many seconds, exact to the picture.")
+    var duration: Double?
+    @Option(help: "Stop before the file has more than that many bytes, such as 500M.")
+    var size: UploadCommand.Size?
+    @Option(help: "The quality: low, medium (default) or high.")
+    var quality: String?
+    @Flag(help: "Record no sound; then a call does not matter.")
+    var noSound = false
+    @Option(help: "The microphone: its id, as 'camera list' shows it; default: that of the route.")
+    var microphone: String?
+    @Option(help: "What a call does: pause (default), silence (the pictures go on) or stop.")
+    var onCall: OnCall?
+    @Flag(help: "Replace an existing file.")
+    var overwrite = false
+    @OptionGroup var camera: CameraOptions
+    @OptionGroup var bus: BusOptions
+
+    func validate() throws {
+        if let duration, !(duration > 0 && duration < 1e9) {
+            throw ValidationError("--duration needs a number of seconds above 0")
+        }
+        if noSound, microphone != nil { throw ValidationError("--no-sound and --microphone contradict") }
+    }
+
+    func run() throws {
+        let service = try Service(bus)
+        let path = try file.map { try FileArgument.path($0) } ?? ""
+        if !noSound { try service.awaitSoundServer() }
+        let place = try CameraPlace(service)
+        let session = try place.createSession(onCall.map { [("on-interruption", .string($0.rawValue))] } ?? [])
+        if let preset = camera.preset { try place.set(session, "Preset", .string(preset)) }
+        try place.ask(session, "AddInput", [.string(place.camera(camera.device)), .properties([])])
+        if !noSound {
+            do {
+                try place.ask(session, "AddInput", [.string(microphone ?? "default"), .properties([])])
+            } catch let complaint as Complaint {
+                throw Complaint.refused(complaint.message + "; --no-sound records the pictures alone")
+            }
+        }
+        for kind in ["movie-file", "photo"] { try place.ask(session, "AddOutput", [.string(kind), .properties([])]) }
+        var options: [(String, Value)] = [("overwrite", .bool(overwrite))]
+        if let duration { options.append(("maximum-duration", .double(duration))) }
+        if let size { options.append(("maximum-size", .uint64(size.bytes))) }
+        if let quality { options.append(("quality", .string(quality))) }
+        FilmRun(path, options, duration, place, session).run()
+    }
+}
+
+/// One film on the command line.
+final class FilmRun {
+    private static let help = "space pause · c switch the camera · p photo · q stop"
+    private static let interval = 0.1
+
+    private let place: CameraPlace
+    private let session: String
+    private let options: [(String, Value)]
+    private var service: Service { place.service }
+    private var path: String
+    private let isInteractive: Bool
+    private var line = ProgressLine()
+    private var isDrawing = false
+    private var keyboard: Keyboard?
+    private var signals: [SignalWatch] = []
+    private var subscriptions: [Subscription] = []
+    private var ticker: Timer?
+    private var noteTime: Timer?
+    private var properties: [String: Value] = [:]
+    private var hasBegun = false
+    private var isStopping = false
+    private var isPausedByUs = false
+    private var pauseReason: String?
+    private var failure: String?
+
+    init(_ path: String, _ options: [(String, Value)], _ duration: Double?, _ place: CameraPlace, _ session: String) {
+        (self.path, self.options, self.place, self.session) = (path, options, place, session)
+        isInteractive = Terminal.standard.canRedraw && tcgetpgrp(STDOUT_FILENO) == getpgrp()
+        line.duration = duration
+        line.title = path.escaped
+    }
+
+    /// Runs until the film has ended; never returns.
+    func run() -> Never {
+        let (loop, connection) = (service.loop, service.connection)
+        if isInteractive { keyboard = Keyboard(loop) { [unowned self] in pressed($0) } }
+        signals = [SIGINT, SIGTERM, SIGHUP, SIGQUIT].map { number in
+            loop.watch(signal: number) { [unowned self] in
+                if isStopping { loop.quit(128 + number) } else { stop() }
+            }
+        }
+        subscriptions = [
+            connection.subscribe(path: session, sender: place.place) { [unowned self] in heard($0) },
+            connection.watchName(place.place) { [unowned self] in
+                end(Complaint.refused("\(place.kind.program) ended unexpectedly; what was recorded is in the file"))
+            },
+        ]
+        connection.onDisconnect = { [unowned self] in end(Complaint.unreachable("the bus connection was lost")) }
+        ticker = Timer(on: loop) { [unowned self] in tick() }
+        noteTime = Timer(on: loop) { [unowned self] in
+            line.note = ""
+            draw()
+        }
+        call("StartRunning") { [unowned self] in
+            call("StartRecording", [.string(path), .properties(options)]) {}
+        }
+        let code = loop.run()
+        finishScreen()
+        RawMode.restore()
+        Output.end(code, keeping: self)
+    }
+
+    private func call(_ member: String, _ arguments: [Value] = [], _ then: @escaping () -> Void = {}) {
+        service.connection.call(
+            place.place, session, CameraPlace.session, member, arguments, timeout: CameraPlace.opening
+        ) { [weak self] answer in
+            guard let self else { return }
+            switch answer {
+            case .success: then()
+            case .failure(let failure):
+                guard !isStopping else { return }
+                if hasBegun { note(service.complaint(failure).message) } else { end(service.complaint(failure)) }
+            }
+        }
+    }
+
+    private func stop() {
+        guard hasBegun else { return service.loop.quit(130) }
+        isStopping = true
+        line.remark = "finishing the file"
+        draw()
+        call("StopRecording")
+    }
+
+    private func end(_ complaint: Complaint) {
+        finishScreen()
+        Output.complain(complaint.message)
+        service.loop.quit(complaint.code)
+    }
+
+    // MARK: Events
+
+    private func heard(_ message: Message) {
+        guard let values = try? message.arguments() else { return }
+        switch message.member {
+        case "PropertiesChanged":
+            service.connection.readChanges(message) { [weak self] in self?.changed($1) }
+        case "DidStartRecording":
+            path = values.first?.stringValue ?? path
+            (hasBegun, line.title, line.state, line.style) = (true, path.escaped, "recording", .bad)
+            if isInteractive { beginDrawing() } else { Output.line("recording \(path.escaped)") }
+        case "DidFinishRecording":
+            if values.count == 3 { finished(values[1].boolValue ?? false, values[2].stringValue ?? "") }
+        case "DidCapturePhoto":
+            if values.count == 3 {
+                let error = values[2].stringValue ?? ""
+                note(error.isEmpty ? (values[1].stringValue ?? "").escaped : error.escaped)
+            }
+        case "RuntimeError":
+            failure = values.last?.stringValue?.escaped ?? ""
+            if isInteractive { note(failure ?? "") } else { Output.complain(failure ?? "") }
+        case "WasInterrupted":
+            let isCall = values.first?.stringValue == "audio-device-in-use"
+            pauseReason = isCall ? "the microphone is in use" : "the camera sends no pictures"
+            if !isInteractive { Output.line("interrupted: \(pauseReason ?? "")") }
+        default: break
+        }
+    }
+
+    private func changed(_ changes: [String: Value]) {
+        let wasPaused = properties["Paused"]?.boolValue == true
+        properties.merge(changes) { $1 }
+        guard hasBegun, !isStopping else { return }
+        let isPaused = properties["Paused"]?.boolValue == true
+        let isInterrupted = properties["Interrupted"]?.boolValue == true
+        line.state = isPaused ? (isInterrupted ? "interrupted" : "paused") : "recording"
+        line.style = isPaused ? .warning : .bad
+        line.remark = isPaused ? (isInterrupted ? pauseReason ?? " " : " ") : ""
+        if !isInteractive, isPaused != wasPaused { Output.line(isPaused ? line.state : "resumed") }
+        if !isPaused { isPausedByUs = false }
+        // Without a terminal, the user could not resume it.
+        if isPaused, !isInterrupted, !isPausedByUs, !isInteractive {
+            failure = "the film paused, and nothing resumes it"
+            stop()
+        }
+        draw()
+    }
+
+    private func finished(_ isComplete: Bool, _ reason: String) {
+        isStopping = true
+        service.connection.call(
+            place.place, session, StandardName.properties, "GetAll", [.string(CameraPlace.session)],
+            timeout: Service.timeout
+        ) { [weak self] answer in
+            guard let self else { return }
+            let all = (try? answer.get())?.first?.asProperties ?? [:]
+            finishScreen()
+            let length = all["RecordedDuration"]?.doubleValue ?? 0
+            var text = "\(path.escaped)  \(Wording.tenths(length)) s"
+            if let dropped = all["DroppedFrames"]?.uint64Value, dropped > 0 {
+                text += "  \(dropped) pictures are missing: the machine was too slow"
+            }
+            if length > 0 { Output.line(text) }
+            switch reason {
+            case "disk-full": failure = "the disk is almost full, so the film was ended"
+            case "device-disconnected": failure = failure ?? "the camera was disconnected"
+            case "interrupted": failure = failure ?? "a call has the microphone, so the film was ended"
+            default: break
+            }
+            guard isComplete, failure == nil else {
+                if isInteractive || !isComplete || failure != nil {
+                    Output.complain(failure ?? "\(path.escaped): the end of the film is missing")
+                }
+                return service.loop.quit(1)
+            }
+            service.loop.quit(0)
+        }
+    }
+
+    // MARK: Terminal
+
+    private func beginDrawing() {
+        guard !isDrawing else { return }
+        if keyboard != nil { Output.line(Terminal.standard.styled(Self.help, .dim)) }
+        isDrawing = true
+        ticker?.arm(after: Self.interval)
+        draw()
+    }
+
+    private func draw() { if isDrawing { line.draw() } }
+
+    private func note(_ text: String) {
+        guard isDrawing else { return Output.complain(text) }
+        line.note = text
+        noteTime?.arm(after: 3)
+        draw()
+    }
+
+    private func finishScreen() {
+        guard isDrawing else { return }
+        isDrawing = false
+        ProgressLine.clear()
+    }
+
+    private func tick() {
+        guard isDrawing else { return }
+        ticker?.arm(after: Self.interval)
+        service.connection.call(
+            place.place, session, StandardName.properties, "Get",
+            [.string(CameraPlace.session), .string("RecordedDuration")], timeout: Service.timeout
+        ) { [weak self] answer in
+            guard let self, let value = (try? answer.get())?.first?.unwrapped.doubleValue else { return }
+            line.position = value
+            draw()
+        }
+    }
+
+    private func pressed(_ key: Keyboard.Key) {
+        switch key {
+        case .space:
+            isPausedByUs = properties["Paused"]?.boolValue != true
+            call(isPausedByUs ? "PauseRecording" : "ResumeRecording")
+        case .letter("c"): call("SwitchCamera", [.string("")])
+        case .letter("p"): call("CapturePhoto", [.string(""), .properties([])])
+        case .letter("q"): stop()
+        case .letter, .left, .right, .up, .down, .editing: break
+        }
+    }
+}

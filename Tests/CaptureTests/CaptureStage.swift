@@ -1,0 +1,143 @@
+import DBus
+import EventLoop
+import FileFormats
+import Foundation
+import Glibc
+import SessionBus
+import TestSupport
+import Testing
+
+/// The real daemon with the plugin for cameras, on a private bus and a private PipeWire with a camera and a microphone.
+final class CaptureStage {
+    let server: PrivatePipeWire
+    let bus: PrivateBus
+    let camera: VirtualCamera
+    let folder: PrivateFolder
+    let loop = EventLoop()
+    let connection: Connection
+    private let daemon: Child
+    let environment: [String: String]
+
+    init(rate: Int = 30) throws {
+        server = try PrivatePipeWire(modules: ["module-null-sink sink_name=mic media.class=Audio/Source/Virtual"])
+        bus = try PrivateBus()
+        folder = try PrivateFolder()
+        let plugins = try folder.folder("data/sessiond/plugins")
+        let manifest = try String(
+            contentsOf: repository.appendingPathComponent("data/plugins/capture.plugin"), encoding: .utf8)
+        try manifest.replacingOccurrences(
+            of: "Exec=sessiond-capture", with: "Exec=" + (try builtProduct(named: "sessiond-capture"))
+        ).write(toFile: plugins + "/capture.plugin", atomically: true, encoding: .utf8)
+        environment = VirtualCamera.environment(server).merging(bus.environment) { $1 }
+            .merging(["XDG_DATA_HOME": "/nowhere", "XDG_DATA_DIRS": folder.path + "/data"]) { $1 }
+        camera = try VirtualCamera(server, rate: rate)
+        daemon = try Child(try builtProduct(named: "sessiond"), environment: environment)
+        connection = try Connection(.custom(bus.address), loop: loop)
+        let isThere = eventually(timeout: 20) {
+            (try? connection.askBusAndWait("NameHasOwner", [.string(BusName.service)], timeout: 5))?.first?.boolValue
+                == true
+        }
+        guard isThere else { throw SupportError("sessiond does not start: \(daemon.errors)") }
+        // The daemon must have found the microphone.
+        let isHeard = eventually(timeout: 20) {
+            let answer = try? connection.callAndWait(
+                BusName.service, ObjectPath.root, StandardName.properties, "Get",
+                [.string(BusName.manager), .string("AvailableInputs")], timeout: 5)
+            return answer?.first?.unwrapped.ports.isEmpty == false
+        }
+        guard isHeard else { throw SupportError("sessiond finds no microphone: \(daemon.errors)") }
+    }
+
+    var errors: String { daemon.errors.joined(separator: "\n") }
+    func path(_ name: String) -> String { folder.path + "/" + name }
+
+    /// `sessionctl camera` with these words.
+    func sessionctl(_ words: String...) throws -> Child {
+        try Child(try builtProduct(named: "sessionctl"), words, environment: environment)
+    }
+
+    /// The process of the plugin.
+    func plugin() throws -> Int32 {
+        let list = try connection.callAndWait(
+            BusName.service, ObjectPath.root, BusName.plugins, "List", [], timeout: 10)
+        let place = (list.first?.arrayValue ?? []).compactMap(\.asProperties)
+            .first { $0["kind"]?.stringValue == "capture" }?["bus-name"]?.stringValue
+        return Int32(try connection.credentialsAndWait(of: try #require(place), timeout: 5).processID ?? 0)
+    }
+
+    /// A telephone call.
+    func call() throws -> SessionProxyForTests {
+        let options: [(String, Value)] = [("category", .string("play-and-record")), ("class", .string("call"))]
+        let path = try connection.callAndWait(
+            BusName.service, ObjectPath.root, BusName.manager, "CreateSession",
+            [.string("Phone"), .properties(options)],
+            timeout: 5
+        ).first?.objectPathValue
+        return SessionProxyForTests(connection, try #require(path))
+    }
+
+    struct SessionProxyForTests {
+        let connection: Connection
+        let path: String
+
+        init(_ connection: Connection, _ path: String) { (self.connection, self.path) = (connection, path) }
+
+        func begin() throws {
+            _ = try connection.callAndWait(
+                BusName.service, path, BusName.session, "Activate", [.properties([])], timeout: 5)
+        }
+
+        func end() throws {
+            _ = try connection.callAndWait(
+                BusName.service, path, BusName.session, "Deactivate", [.properties([("notify-others", .bool(true))])],
+                timeout: 5)
+        }
+    }
+}
+
+/// A film, as ffmpeg reads it.
+struct ReadFilm {
+    /// The numbers that the pictures carry; -1: it cannot be read.
+    let pictures: [Int]
+    /// Seconds, by the index.
+    let videoLength: Double
+    let audioLength: Double?
+    let isFragmented: Bool
+
+    /// - Throws: if ffmpeg finds any fault.
+    init(_ path: String) throws {
+        let text = try Child.run(
+            "ffprobe",
+            ["-v", "error", "-show_entries", "stream=codec_type,duration:format=duration", "-of", "csv=p=0", path])
+        var lengths: [String: Double] = [:]
+        for line in text.split(separator: "\n") {
+            let fields = line.split(separator: ",").map(String.init)
+            if fields.count == 2 { lengths[fields[0]] = Double(fields[1]) }
+        }
+        audioLength = lengths["audio"]
+        let file = path + ".pictures"
+        try Child.run(
+            "ffmpeg",
+            [
+                "-nostdin", "-v", "error", "-xerror", "-y", "-i", path, "-an", "-vf", "scale=16:2:flags=area", "-vsync",
+                "0",
+                "-pix_fmt", "gray", "-f", "rawvideo", file,
+            ])
+        // The sound is decoded as well: a fault ends it.
+        try Child.run("ffmpeg", ["-nostdin", "-v", "error", "-xerror", "-i", path, "-vn", "-f", "null", "-"])
+        let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: file)))
+        pictures = stride(from: 0, to: bytes.count - 31, by: 32).map { place in
+            let bits = (0..<16).reduce(0) { $0 | (bytes[place + $1] > 128 ? 1 << $1 : 0) }
+            let others = (0..<16).reduce(0) { $0 | (bytes[place + 16 + $1] < 128 ? 1 << $1 : 0) }
+            return bits == others ? bits : -1
+        }
+        videoLength = lengths["video"] ?? Double(pictures.count) / 30
+        isFragmented = MovieIndex(Array(path.utf8))?.isFragmented ?? false
+    }
+
+    /// How much each number is above the one before.
+    var steps: [Int] { zip(pictures, pictures.dropFirst()).map { $1 - $0 } }
+    /// Whether the pictures are readable and in their order. The time of a picture is that of its arrival, so on a busy machine one
+    /// may be shown twice, and the next one left out.
+    var isInOrder: Bool { !pictures.contains(-1) && steps.allSatisfy { $0 >= 0 } }
+}

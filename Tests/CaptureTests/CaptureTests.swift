@@ -1,0 +1,138 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+/// Films and photos of a camera without hardware, with `sessionctl camera`.
+@Suite(.serialized, .enabled(if: VirtualCamera.isPossible, "needs gstreamer1.0-pipewire"))
+struct CaptureTests {
+    private func isSame(_ left: Double, _ right: Double) -> Bool { abs(left - right) < 0.001 }
+
+    @Test func durationOfFiveSeconds_is150PicturesAnd240000Samples() throws {
+        let stage = try CaptureStage()
+        let film = stage.path("film.mp4")
+        let record = try stage.sessionctl("camera", "record", "--duration", "5", film)
+        #expect(record.wait(timeout: 30) == .code(0), "\(record.errors)")
+        #expect(record.text.contains("5.0 s"))
+        let read = try ReadFilm(film)
+        #expect(read.pictures.count == 150 && read.isInOrder, "\(read.pictures)")
+        // By the index, which leaves out what the encoder put before the sound.
+        #expect(isSame(read.videoLength, 5) && isSame(read.audioLength ?? 0, 5))
+        #expect(!read.isFragmented)
+    }
+
+    @Test func callInAFilm_isOneFileWithBothParts() throws {
+        let stage = try CaptureStage()
+        let film = stage.path("film.mp4")
+        let record = try stage.sessionctl("camera", "record", film)
+        #expect(record.line { $0.hasPrefix("recording") } != nil, "\(record.errors) \(stage.errors)")
+        let call = try stage.call()
+        try wait(1)
+        try call.begin()
+        #expect(record.line { $0 == "interrupted" } != nil)
+        try wait(1)
+        // A film with sound must wait for the end of the call; the pictures alone need no microphone.
+        let other = try stage.sessionctl("camera", "record", stage.path("other.mp4"))
+        #expect(other.wait() == .code(1) && other.errors.joined().contains("has priority"), "\(other.errors)")
+        let silent = try stage.sessionctl(
+            "camera", "record", "--no-sound", "--duration", "0.5", stage.path("silent.mp4"))
+        #expect(silent.wait(timeout: 20) == .code(0), "\(silent.errors)")
+        #expect(try ReadFilm(stage.path("silent.mp4")).pictures.count == 15)
+        try call.end()
+        #expect(record.line { $0 == "resumed" } != nil)
+        try wait(1)
+        record.signal(SIGINT)
+        #expect(record.wait(timeout: 20) == .code(0), "\(record.errors)")
+        let read = try ReadFilm(film)
+        #expect(read.isInOrder)
+        // The call is the one large step, and nothing else is missing.
+        #expect(read.steps.filter { $0 > 20 }.count == 1, "\(read.steps)")
+        let length = Double(read.pictures.count) / 30
+        #expect(isSame(read.videoLength, length) && isSame(read.audioLength ?? 0, length))
+    }
+
+    @Test func pluginThatIsKilled_leavesAFilmThatTheNextStartCompletes() throws {
+        let stage = try CaptureStage()
+        let film = stage.path("film.mp4")
+        let record = try stage.sessionctl("camera", "record", film)
+        #expect(record.line { $0.hasPrefix("recording") } != nil, "\(record.errors)")
+        try wait(2.7)
+        kill(try stage.plugin(), SIGKILL)
+        #expect(record.wait() == .code(1))
+        let before = try ReadFilm(film)
+        // At most the last fragment is missing, and what was on its way through the encoder.
+        #expect(before.isFragmented && before.pictures.count > 50 && before.isInOrder, "\(before.pictures.count)")
+        let list = try stage.sessionctl("camera", "list")
+        #expect(list.wait(timeout: 20) == .code(0) && list.text.contains("front"))
+        let after = try ReadFilm(film)
+        #expect(!after.isFragmented && after.pictures == before.pictures)
+        #expect(eventually { stage.errors.contains("was not completed; it is an ordinary film now") })
+        // And the next film works.
+        let next = try stage.sessionctl("camera", "record", "--duration", "1", stage.path("next.mp4"))
+        #expect(next.wait(timeout: 20) == .code(0), "\(next.errors)")
+    }
+
+    @Test func photoAndStatus_whileAFilmIsRecorded() throws {
+        let stage = try CaptureStage()
+        let record = try stage.sessionctl("camera", "record", "--duration", "4", stage.path("film.mp4"))
+        #expect(record.line { $0.hasPrefix("recording") } != nil, "\(record.errors)")
+        let photo = try stage.sessionctl("camera", "photo", stage.path("photo.jpg"))
+        #expect(photo.wait(timeout: 20) == .code(0), "\(photo.errors)")
+        let size = try Child.run(
+            "ffprobe",
+            ["-v", "error", "-show_entries", "stream=width,height", "-of", "csv=p=0", stage.path("photo.jpg")])
+        #expect(size.contains("640,480"))
+        let status = try stage.sessionctl("status")
+        #expect(status.wait() == .code(0))
+        #expect(
+            status.output.contains { $0.contains("front, by sessionctl camera, since") && $0.contains("recording") })
+        #expect(record.wait(timeout: 20) == .code(0), "\(record.errors)")
+        #expect(try ReadFilm(stage.path("film.mp4")).pictures.count == 120)
+    }
+
+    @Test func cameraThatIsUnplugged_leavesACompleteFilm() throws {
+        let stage = try CaptureStage()
+        let film = stage.path("film.mp4")
+        let record = try stage.sessionctl("camera", "record", film)
+        #expect(record.line { $0.hasPrefix("recording") } != nil, "\(record.errors)")
+        try wait(1.5)
+        stage.camera.remove()
+        #expect(record.wait(timeout: 30) == .code(1))
+        #expect(record.errors.joined().contains("did not come back"))
+        let read = try ReadFilm(film)
+        #expect(!read.isFragmented && read.pictures.count > 30)
+    }
+
+    @Test(arguments: ["mov", "mkv", "webm"]) func otherFormats_areCompleteToo(ending: String) throws {
+        let stage = try CaptureStage(rate: 25)
+        let film = stage.path("film." + ending)
+        let record = try stage.sessionctl("camera", "record", "--duration", "2", film)
+        #expect(record.wait(timeout: 30) == .code(0), "\(record.errors)")
+        let read = try ReadFilm(film)
+        #expect(read.pictures.count == 50 && read.isInOrder)
+    }
+
+    @Test func wrongWishes_areRefusedWithAWayOut() throws {
+        let stage = try CaptureStage()
+        for (words, text) in [
+            (["--device", "side", "x.mp4"], "camera list"), (["x.avi"], ".mp4, .mov, .mkv or .webm"),
+            (["--preset", "3840x2160", "x.mp4"], "it has low, medium, high"), (["/nowhere/x.mp4"], "no such folder"),
+        ] {
+            let record = try Child(
+                try builtProduct(named: "sessionctl"), ["camera", "record"] + words, environment: stage.environment,
+                folder: stage.folder.path)
+            #expect(record.wait(timeout: 20) == .code(1), "\(words)")
+            #expect(record.errors.joined().contains(text), "\(words): \(record.errors)")
+        }
+        try "here".write(toFile: stage.path("x.mp4"), atomically: true, encoding: .utf8)
+        let record = try stage.sessionctl("camera", "record", stage.path("x.mp4"))
+        #expect(record.wait(timeout: 20) == .code(1) && record.errors.joined().contains("exists already"))
+        #expect(try String(contentsOfFile: stage.path("x.mp4"), encoding: .utf8) == "here")
+    }
+
+    /// The length of a part of a film: what is recorded meanwhile is the point.
+    private func wait(_ seconds: Double) throws {
+        let end = Date(timeIntervalSinceNow: seconds)
+        _ = eventually(timeout: seconds + 1) { Date() >= end }
+    }
+}
