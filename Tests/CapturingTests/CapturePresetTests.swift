@@ -55,9 +55,9 @@ import Testing
     }
 
     @Test(arguments: [
-        (5.0, CaptureRate(30), 150), (10, CaptureRate(25), 250), (0.001, CaptureRate(30), 1),
-        (1, CaptureRate(30_000, 1_001), 30),
-        (60, CaptureRate(30_000, 1_001), 1_798), (1.0 / 3, CaptureRate(30), 10),
+        (5.0, CaptureRate(30), 150), (10.0, CaptureRate(25), 250), (0.001, CaptureRate(30), 1),
+        (1.0, CaptureRate(30_000, 1_001), 30),
+        (60.0, CaptureRate(30_000, 1_001), 1_798), (1.0 / 3, CaptureRate(30), 10),
     ]) func limitInSeconds_isCountedInPictures(seconds: Double, rate: CaptureRate, pictures: UInt64) {
         #expect(rate.pictures(in: seconds) == pictures)
         #expect(abs(rate.seconds(of: pictures) - seconds) <= 1 / rate.perSecond)

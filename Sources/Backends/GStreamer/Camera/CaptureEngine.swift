@@ -45,6 +45,8 @@ package final class CaptureEngine {
     private var next: Source?
     private var opened: CameraMonitor.Camera?
     private var microphone: Source?
+    /// Cameras that are being closed.
+    private var leaving: [Element] = []
     private var lastCount: gint64 = 0
     private var silentFor = 0.0
     private var wasReopened = false
@@ -57,7 +59,8 @@ package final class CaptureEngine {
     private lazy var hearing = Timer(on: loop) { [unowned self] in heard() }
 
     /// A bin with a source, its pad at the element that it leads to, and a counter of its buffers.
-    private final class Source {
+    // SAFETY: the pointers do not change, and what they lead to is GStreamer's, which any thread may use.
+    private final class Source: @unchecked Sendable {
         let bin: Element
         let pad: UnsafeMutablePointer<GstPad>
         let count: UnsafeMutablePointer<gint64>
@@ -90,7 +93,7 @@ package final class CaptureEngine {
                 + "! tee name=all-sound allow-not-linked=true ! fakesink sync=false async=false enable-last-sample=false"
         }
         do throws(PipelineError) {
-            pipeline = try Pipeline(description, on: loop, reachesServer: hasSound)
+            pipeline = try Pipeline(description, on: loop, reachesServer: true)
         } catch {
             throw SessionError(.notSupported, "GStreamer cannot use a camera: \(error.message)")
         }
@@ -118,9 +121,10 @@ package final class CaptureEngine {
         for photo in waiting { photo.done(.failure(SessionError(.cancelled, "the session was stopped"))) }
         film?.abandon()
         film = nil
+        closeCamera()
         pipeline.close()
-        for source in [camera, next, microphone].compactMap({ $0 }) { free(source) }
-        (camera, next, microphone) = (nil, nil, nil)
+        if let microphone { free(microphone) }
+        microphone = nil
     }
 
     // MARK: Cameras
@@ -130,8 +134,8 @@ package final class CaptureEngine {
     package func start(_ camera: CameraMonitor.Camera, records: Bool) throws(SessionError) {
         if records { FilmRecipe.loadEncoders(on: loop) }
         (wasReopened, silentFor, isSeen) = (false, 0, false)
-        try open(camera)
         pipeline.setState(GST_STATE_PLAYING)
+        try open(camera)
         watchdog.arm(after: 0.25)
     }
 
@@ -146,9 +150,24 @@ package final class CaptureEngine {
 
     /// Closes the camera; the film has no pictures until ``show(_:)``.
     package func closeCamera() {
-        if let next { remove(next, from: selector) }
-        if let camera { remove(camera, from: selector) }
+        for source in [next, camera].compactMap({ $0 }) { leave(source) }
         (camera, next, isSeen) = (nil, nil, false)
+    }
+
+    /// Closes a camera that may hang: nothing waits for it.
+    private func leave(_ source: Source) {
+        gst_element_set_locked_state(source.bin, 1)
+        gst_element_release_request_pad(selector, source.pad)
+        leaving.append(source.bin)
+        let pipeline = pipeline
+        _ = Errand.run(
+            on: loop, { gst_element_set_state(source.bin, GST_STATE_NULL) },
+            done: { [weak self] _ in
+                self?.leaving.removeAll { $0 == source.bin }
+                pipeline.remove(source.bin)
+                gst_object_unref(source.pad)
+                source.count.deallocate()
+            })
     }
 
     private func open(_ camera: CameraMonitor.Camera) throws(SessionError) {
@@ -172,16 +191,25 @@ package final class CaptureEngine {
             throw SessionError(.notSupported, "GStreamer cannot use a camera: \(missing.message)")
         case .success(let bin):
             Elements.add(source, to: bin)
+            gst_element_set_locked_state(bin, 1)
             guard let wanted = Elements.child("wanted", of: bin), gst_element_link(source, wanted) != 0,
                 let made = add(bin, to: selector, "sink_%u")
             else {
                 throw SessionError(.resourceNotAvailable, "the camera '\(camera.device.name)' cannot be connected")
             }
-            if let next { remove(next, from: selector) }
+            if let next { leave(next) }
             opened = camera
             next = made
             lastCount = 0
-            gst_element_sync_state_with_parent(bin)
+            // A camera that hangs may keep its caller waiting for half a minute.
+            let pipeline = pipeline
+            let isStarted = Errand.run(
+                on: loop,
+                {
+                    gst_element_set_locked_state(made.bin, 0)
+                    gst_element_sync_state_with_parent(made.bin)
+                }, done: { withExtendedLifetime(pipeline) {} })
+            if !isStarted { throw SessionError(.resourceNotAvailable, "no thread can be started") }
         }
     }
 
@@ -352,7 +380,7 @@ package final class CaptureEngine {
         if let microphone, name == String(cString: microphone.bin.pointee.object.name) { return heard() }
         guard let next, name == String(cString: next.bin.pointee.object.name) else { return }
         shim_select_pad(selector, next.pad)
-        if let camera { remove(camera, from: selector) }
+        if let camera { leave(camera) }
         camera = next
         self.next = nil
         (silentFor, isSeen) = (0, true)
@@ -372,12 +400,12 @@ package final class CaptureEngine {
             // A camera that is being replaced may end before the other one has begun.
             if next != nil, isFrom(camera?.bin), let old = camera {
                 camera = nil
-                return remove(old, from: selector)
+                return leave(old)
             }
             lost(fault.text)
         } else if let film, isFrom(film.bin) {
             film.fail(fault)
-        } else {
+        } else if isFrom(pipeline.element), !leaving.contains(where: { isFrom($0) }) {
             onFailed?(fault.text)
         }
     }
