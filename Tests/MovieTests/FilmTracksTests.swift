@@ -128,6 +128,17 @@ import VideoBackend
         #expect(stage.failures == [])
     }
 
+    /// The first picture of this film begins after its sound.
+    @Test(arguments: [false, true]) func stepFromTheFirstPicture_isShown_alsoAfterAnotherSound(isChosen: Bool) throws {
+        let stage = try FilmStage("tracks.mkv")
+        #expect(stage.until { stage.film.isReady && stage.number == 0 })
+        if isChosen { try stage.player.select(.audio, 1) }
+        #expect(stage.until { (try? stage.player.step(3)) != nil })
+        #expect(stage.until { stage.number == 3 }, "\(stage.number)")
+        try stage.player.step(-2)
+        #expect(stage.until { stage.number == 1 }, "\(stage.number)")
+    }
+
     @Test func stepsFromTheEnd_goBack() throws {
         let stage = try FilmStage("short-gop.mp4")
         stage.player.seek(to: 11.7)

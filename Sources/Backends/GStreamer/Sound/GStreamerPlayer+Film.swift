@@ -63,7 +63,8 @@ extension GStreamerPlayer: FilmEngine {
         }
         pause()
         steps += min(max(pictures, -10_000), 10_000)
-        if item.isSteady { stepOn() }
+        // The time of the first picture is known after a seek.
+        if item.isUntouched { item.refresh() } else if item.isSteady { stepOn() }
     }
 
     /// Makes the steps that waited for a seek.

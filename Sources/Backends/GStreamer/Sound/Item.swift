@@ -41,6 +41,9 @@ final class Item {
     private(set) var playhead: Playhead
     /// How many seeks were sent.
     private var seeks = 0
+    /// Neither played nor sought yet: the first picture is shown as the film was opened. In Matroska, its time may be that of
+    /// a segment which the demuxer corrects after it.
+    private(set) var isUntouched = true
     /// GStreamer's number of the last seek, and whether its segment was read to the end before the seek was done.
     private var seekNumber: guint32 = 0
     private var isReadToEnd = false
@@ -254,7 +257,7 @@ final class Item {
 
     private func applyState() {
         let plays = playhead.wantsPlaying && !buffering.isShort && playhead.mayPlay
-        if plays { tail.outlet.isFresh = false }
+        if plays { (tail.outlet.isFresh, isUntouched) = (false, false) }
         pipeline.setState(plays ? GST_STATE_PLAYING : GST_STATE_PAUSED)
         if playhead.crossing != nil { lookAtCrossing() }
         lookAhead()
@@ -275,6 +278,7 @@ final class Item {
 
     private func send(_ flags: UInt32, to time: GstClockTime) -> Bool {
         seeks += 1
+        isUntouched = false
         let flags = flags | (playhead.manner.isSegmented ? GST_SEEK_FLAG_SEGMENT.rawValue : 0)
         let event = gst_event_new_seek(
             rate, GST_FORMAT_TIME, GstSeekFlags(rawValue: flags), GST_SEEK_TYPE_SET, Int(clamping: time),
