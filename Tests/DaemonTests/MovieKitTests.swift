@@ -1,5 +1,7 @@
+import DBus
 import Foundation
 import PluginAPI
+import SessionBus
 import SessionKit
 import TestSupport
 import Testing
@@ -35,6 +37,44 @@ import Testing
         #expect(try eventually { try stage.sessions() == ["Notes inactive"] })
         #expect(await player.playbackState == .paused)
         await player.close()
+    }
+
+    @Test func pauseAndPlayInItsWindow_areInTheSessionOfTheApp_andACallPauses() async throws {
+        let stage = try KitStage()
+        let session = try await stage.session()
+        let player = MoviePlayer(
+            contentURL: try TestMedia.named("short-gop.mp4").path(), output: .none, session: session,
+            environment: stage.environment)
+        // Both wait for the film.
+        async let prepared: Void = player.prepareToPlay()
+        async let played: Void = player.play()
+        _ = try await (prepared, played)
+        #expect(stage.ear.waitUntil(440, above: -40))
+        let names = try stage.daemon.observer.askBusAndWait("ListNames", timeout: 5).first?.stringsValue ?? []
+        let movie = try #require(names.first { $0.hasPrefix("org.sessiond1.Hosted.") })
+        // What a key in the window does.
+        func press(_ member: String) throws {
+            _ = try stage.daemon.observer.callAndWait(
+                movie, PluginKind.moviePlayer.objectPath, BusName.player, member, [], timeout: 5)
+        }
+        try press("Pause")
+        #expect(try eventually { try stage.sessions() == ["Notes inactive"] })
+        try press("Play")
+        #expect(try eventually { try stage.sessions() == ["Notes active"] })
+        #expect(stage.ear.waitUntil(440, above: -40))
+        let phone = try stage.daemon.client()
+        let call = try phone.beginCall("Phone")
+        #expect(await eventuallyAsync { await player.playbackState == .paused })
+        // During a call it may not be heard.
+        try press("Play")
+        #expect(await eventuallyAsync { await player.playbackState == .paused })
+        #expect(stage.ear.waitUntil(440, below: -60, window: 0.3))
+        _ = phone.deactivate(call, notify: true)
+        try await player.play()
+        #expect(stage.ear.waitUntil(440, above: -40))
+        #expect(try eventually { try stage.sessions() == ["Notes active", "Phone inactive"] })
+        await player.close()
+        #expect(try eventually { try stage.sessions().contains("Notes inactive") })
     }
 
     @Test func badFilm_isRefusedWithTheReason() async throws {

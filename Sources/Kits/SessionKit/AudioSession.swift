@@ -170,13 +170,18 @@ public actor AudioSession {
         isActivatedByGuest = true
         // An interruption may have come before the answer.
         guard state == .active, guests[ObjectIdentifier(guest)] != nil else {
+            leaveIfUnused()
             throw SessionError(.insufficientPriority, "the session was interrupted before the sound began")
         }
     }
 
     /// A player or a recorder is silent again, by itself or because the app wants it.
     func dismiss(_ guest: SessionGuest) {
-        guard guests.removeValue(forKey: ObjectIdentifier(guest)) != nil else { return }
+        if guests.removeValue(forKey: ObjectIdentifier(guest)) != nil { leaveIfUnused() }
+    }
+
+    /// Nothing sounds any more, and the app did not activate the session itself.
+    private func leaveIfUnused() {
         guard guests.isEmpty, isActivatedByGuest, state == .active else { return }
         isActivatedByGuest = false
         client?.deactivate(notifyOthers: true)

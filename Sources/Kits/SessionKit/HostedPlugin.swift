@@ -16,6 +16,8 @@ actor HostedPlugin {
     private var guest: SessionGuest?
     /// The number of reasons to keep the session although the plugin is silent: sound follows soon.
     private var holds = 0
+    /// Whether the plugin sounds in the session, or is about to.
+    private var isAdmitted = false
     private var tell: (@Sendable (PluginClient.News) -> Void)?
     private var silenced: (@Sendable () -> Void)?
 
@@ -59,13 +61,30 @@ actor HostedPlugin {
         case .lost: fellSilent()
         case .changed(_, let properties):
             let sounding: Set = ["playing", "recording"]
-            if let state = properties["State"]?.stringValue, !sounding.contains(state), holds == 0 { fellSilent() }
+            guard let state = properties["State"]?.stringValue, holds == 0 else { break }
+            if !sounding.contains(state) { fellSilent() } else if !isAdmitted { admitAgain() }
         case .signal, .found: break
         }
         tell?(news)
     }
 
+    /// The user made it sound, such as by a key in its window. If the session may not be active, it is paused again.
+    private func admitAgain() {
+        guard let guest, let session else { return }
+        isAdmitted = true
+        Task {
+            do throws(SessionError) {
+                try await session.admit(guest)
+            } catch {
+                await session.dismiss(guest)
+                // It may be silent again, or have been asked to sound.
+                if isAdmitted, holds == 0 { silence() }
+            }
+        }
+    }
+
     private func silence() {
+        isAdmitted = false
         silenced?()
         // A movie player is paused as a player.
         let interface = kind.interfaces.contains(BusName.player) ? BusName.player : kind.interface
@@ -73,6 +92,7 @@ actor HostedPlugin {
     }
 
     private func fellSilent() {
+        isAdmitted = false
         if let guest, let session { session.assumeIsolated { $0.dismiss(guest) } }
     }
 
@@ -101,8 +121,10 @@ actor HostedPlugin {
         defer { release() }
         do throws(SessionError) {
             try await session.admit(guest)
+            isAdmitted = true
             try await client.ask(member, arguments, of: interface)
         } catch {
+            isAdmitted = false
             await session.dismiss(guest)
             throw error
         }

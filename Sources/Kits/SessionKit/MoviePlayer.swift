@@ -107,6 +107,10 @@ public actor MoviePlayer {
     /// The last known values of both interfaces.
     private var known: [String: Value] = [:]
     private var isLoaded = false
+    /// The film is being loaded: requests wait for that.
+    private var loading: Task<Result<Void, SessionError>, Never>?
+    /// How often it was closed.
+    private var closings = 0
     private static let movie = PluginKind.moviePlayer.interface
 
     /// - Parameters:
@@ -144,7 +148,13 @@ public actor MoviePlayer {
 
     private func load() async throws(SessionError) {
         guard !isLoaded else { return }
-        isLoaded = true
+        let loading = loading ?? Task { await open(closings) }
+        self.loading = loading
+        try await loading.value.get()
+    }
+
+    private func open(_ closings: Int) async -> Result<Void, SessionError> {
+        defer { if closings == self.closings { loading = nil } }
         await plugin.follow({ [weak self] news in self?.assumeIsolated { $0.heard(news) } }, silenced: {})
         do throws(SessionError) {
             known = try await plugin.requests.properties(of: Self.movie)
@@ -152,9 +162,11 @@ public actor MoviePlayer {
             // The app says when it plays.
             try await plugin.set("ShouldAutoplay", .bool(false))
             try await plugin.ask("Load", [.string(contentURL)], of: BusName.player)
+            guard closings == self.closings else { throw SessionError(.cancelled, "the film was closed") }
+            isLoaded = true
+            return .success(())
         } catch {
-            isLoaded = false
-            throw error
+            return .failure(error)
         }
     }
 
@@ -172,7 +184,8 @@ public actor MoviePlayer {
 
     /// Closes the window, and ends the process. ``play()`` begins anew.
     public func close() async {
-        isLoaded = false
+        (isLoaded, loading) = (false, nil)
+        closings += 1
         known = [:]
         await plugin.close()
     }
