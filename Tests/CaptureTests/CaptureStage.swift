@@ -48,7 +48,8 @@ final class CaptureStage {
         guard isHeard else { throw SupportError("sessiond finds no microphone: \(daemon.errors)") }
     }
 
-    var errors: String { daemon.errors.joined(separator: "\n") }
+    /// What the daemon and the plugin have printed.
+    var errors: String { daemon.isRunning ? daemon.errors.joined(separator: "\n") : "sessiond has ended" }
     func path(_ name: String) -> String { folder.path + "/" + name }
 
     /// `sessionctl camera` with these words.
@@ -124,7 +125,9 @@ struct ReadFilm {
                 "-pix_fmt", "gray", "-f", "rawvideo", file,
             ])
         // The sound is decoded as well: a fault ends it.
-        try Child.run("ffmpeg", ["-nostdin", "-v", "error", "-xerror", "-i", path, "-vn", "-f", "null", "-"])
+        if audioLength != nil || path.hasSuffix(".mkv") || path.hasSuffix(".webm") {
+            try Child.run("ffmpeg", ["-nostdin", "-v", "error", "-xerror", "-i", path, "-vn", "-f", "null", "-"])
+        }
         let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: file)))
         pictures = stride(from: 0, to: bytes.count - 31, by: 32).map { place in
             let bits = (0..<16).reduce(0) { $0 | (bytes[place + $1] > 128 ? 1 << $1 : 0) }

@@ -13,7 +13,7 @@ struct CaptureTests {
         let film = stage.path("film.mp4")
         let record = try stage.sessionctl("camera", "record", "--duration", "5", film)
         #expect(record.wait(timeout: 30) == .code(0), "\(record.errors)")
-        #expect(record.text.contains("5.0 s"))
+        #expect(record.text.hasSuffix("film.mp4  5 s"))
         let read = try ReadFilm(film)
         #expect(read.pictures.count == 150 && read.isInOrder, "\(read.pictures)")
         // By the index, which leaves out what the encoder put before the sound.
@@ -59,14 +59,14 @@ struct CaptureTests {
         try wait(2.7)
         kill(try stage.plugin(), SIGKILL)
         #expect(record.wait() == .code(1))
-        let before = try ReadFilm(film)
+        // The daemon starts the plugin again, and its start completes the film.
+        #expect(eventually(timeout: 20) { stage.errors.contains("was not completed; it is an ordinary film now") })
+        let read = try ReadFilm(film)
         // At most the last fragment is missing, and what was on its way through the encoder.
-        #expect(before.isFragmented && before.pictures.count > 50 && before.isInOrder, "\(before.pictures.count)")
+        #expect(!read.isFragmented && read.pictures.count > 50 && read.isInOrder, "\(read.pictures.count)")
+        #expect(isSame(read.videoLength, Double(read.pictures.count) / 30))
         let list = try stage.sessionctl("camera", "list")
         #expect(list.wait(timeout: 20) == .code(0) && list.text.contains("front"))
-        let after = try ReadFilm(film)
-        #expect(!after.isFragmented && after.pictures == before.pictures)
-        #expect(eventually { stage.errors.contains("was not completed; it is an ordinary film now") })
         // And the next film works.
         let next = try stage.sessionctl("camera", "record", "--duration", "1", stage.path("next.mp4"))
         #expect(next.wait(timeout: 20) == .code(0), "\(next.errors)")

@@ -143,8 +143,10 @@ import Testing
                 wasAccepted = code { () throws(SessionError) in _ = try session.switchCamera(to: other) } == nil
                 expected = model.replaceCamera(other.id, sizes[pick % 2])
             default:
-                session.isRecording = pick == 0
-                model.isRecording = pick == 0
+                // A film is recorded only with a camera and an output for it.
+                let records = pick == 0 && session.current.has(.movieFile) && session.current.camera != nil
+                session.isRecording = records
+                model.isRecording = records
                 (wasAccepted, expected) = (true, true)
             }
             #expect(wasAccepted == expected, "seed \(seed), step \(step), change \(kind)")

@@ -14,7 +14,12 @@ import Testing
     private final class Stage {
         let pipeline: Pipeline
         let take: OpaquePointer
-        private(set) var posted: [String] = []
+        private var received: [String] = []
+        /// The messages so far; waits for the first one.
+        var posted: [String] {
+            _ = loop.iterate(timeout: 5) { !received.isEmpty }
+            return received
+        }
         /// The numbers of the pictures that are in the film, with their times in it.
         private(set) var pictures: [(number: Int, place: UInt64)] = []
         /// The samples that are in the film: their numbers at the source.
@@ -37,9 +42,11 @@ import Testing
             random = SplitMix64(seed: seed)
             pipeline.onMessage = { [unowned self] message in
                 if let name = gst_message_get_structure(message).flatMap({ gst_structure_get_name($0) }) {
-                    posted.append(String(cString: name))
+                    received.append(String(cString: name))
                 }
             }
+            // Before that, the bus drops all messages.
+            pipeline.setState(GST_STATE_READY)
         }
 
         deinit { shim_take_free(UnsafeMutableRawPointer(take)) }
@@ -54,7 +61,6 @@ import Testing
                 guard min(picture, sound) <= time else { break }
                 if picture <= sound { sendPicture() } else { sendSound() }
             }
-            _ = loop.iterate(timeout: 0) { false }
         }
 
         private func sendPicture() {

@@ -96,11 +96,20 @@ package struct CaptureConfiguration: Sendable, Hashable {
             let what = device.media == .video ? "camera" : "microphone"
             return SessionError(.isBusy, "there is a \(what) already: remove it first")
         }
-        // In a pair, the preset may still change.
-        if device.media == .video, draft == nil, next.preset.choice(from: device.formats) == nil {
-            return Self.unfit(device, next.preset)
+        var after = next
+        after.inputs.append(Input(id: 0, device: device))
+        return refusal(of: after)
+    }
+
+    /// Why an arrangement cannot apply now; nil: it can, or it is only checked at the commit.
+    private func refusal(of arrangement: Arrangement) -> SessionError? {
+        guard draft == nil else { return nil }
+        do throws(SessionError) {
+            try check(arrangement)
+            return nil
+        } catch {
+            return error
         }
-        return nil
     }
 
     /// - Returns: the number of the input.
@@ -128,7 +137,10 @@ package struct CaptureConfiguration: Sendable, Hashable {
         if !kind.isSupported {
             return SessionError(.notSupported, "an output '\(kind.rawValue)' is not possible: use photo or movie-file")
         }
-        return next.has(kind) ? SessionError(.isBusy, "there is an output '\(kind.rawValue)' already") : nil
+        if next.has(kind) { return SessionError(.isBusy, "there is an output '\(kind.rawValue)' already") }
+        var after = next
+        after.outputs.append(Output(id: 0, kind: kind))
+        return refusal(of: after)
     }
 
     package mutating func addOutput(_ kind: OutputKind) throws(SessionError) -> UInt32 {
@@ -152,12 +164,12 @@ package struct CaptureConfiguration: Sendable, Hashable {
     // MARK: The preset
 
     package func refusal(of preset: CapturePreset) -> SessionError? {
-        guard let camera = next.camera, preset.choice(from: camera.formats) == nil else { return nil }
-        return Self.unfit(camera, preset)
+        var after = next
+        after.preset = preset
+        return refusal(of: after)
     }
 
     package mutating func setPreset(_ preset: CapturePreset) throws(SessionError) {
-        if draft == nil, let refusal = refusal(of: preset) { throw refusal }
         var next = next
         next.preset = preset
         try take(next)
