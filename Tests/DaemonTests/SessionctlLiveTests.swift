@@ -42,7 +42,7 @@ import Testing
         }
         let outcome = try SessionctlStage.outcome(of: push, ["live"], 40)
         #expect(outcome.code == 0 && outcome.errors.isEmpty, "\(outcome)")
-        #expect(outcome.output.last?.contains("MB sent, 0 pictures dropped, 0 reconnects") == true, "\(outcome.output)")
+        #expect(outcome.output.last?.contains(" sent, 0 pictures dropped, 0 reconnects") == true, "\(outcome.output)")
         #expect(!(outcome.text + outcome.complaint).contains("s3cret"))
         #expect(server.taken.count == 1 && server.taken[0].contains("the-s3cret"))
         let numbers = try TestMedia.numbers(

@@ -32,7 +32,7 @@ public struct LiveTarget: Sendable, Hashable {
             throw .badParameter("the address of a live stream and its key have at most \(Self.limit) bytes each")
         }
         // A space would begin another parameter of the connection.
-        guard !(url + key).unicodeScalars.contains(where: { $0.value < 33 && !url.hasPrefix("/") }) else {
+        guard url.hasPrefix("/") || !url.unicodeScalars.contains(where: { $0.value < 33 }) else {
             throw .badParameter("an address of a live stream has no spaces: write %20")
         }
         guard let colon = url.firstIndex(of: ":"), !url.hasPrefix("/") else {
@@ -74,6 +74,9 @@ public struct LiveTarget: Sendable, Hashable {
             }
             secret = path.removeLast() + (parts.query.isEmpty ? "" : "?" + parts.query)
         } else {
+            guard !key.unicodeScalars.contains(where: { $0.value < 33 }) else {
+                throw .badParameter("a key of RTMP has no spaces")
+            }
             guard !path.isEmpty, parts.query.isEmpty else {
                 throw .badParameter("with a key apart, the address is \(parts.scheme)://HOST/APPLICATION")
             }

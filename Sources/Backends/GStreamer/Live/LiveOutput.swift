@@ -152,6 +152,8 @@ package final class LiveOutput {
     /// Of an error of the element that sends. Servers that refuse say so in a command of RTMP, or close the connection
     /// before they take anything.
     private func trouble(_ fault: Fault) -> LiveLink.Trouble {
+        // rtmp2sink waits for the server for 5 s.
+        if fault.text.contains("timed out") { return .stalled }
         if link.state == .live { return .closed }
         if fault.reason == .notAuthorized || fault.text.contains("cmd failed") { return .refused }
         return .unreachable
