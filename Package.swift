@@ -383,7 +383,8 @@ let package = Package(
         tests("FileFormatsTests", ["FileFormats", "PluginAPI"]),
         tests("CapturingTests", ["Capturing", "PluginAPI", "ReferenceModel"], fast),
         tests(
-            "CaptureTests", ["FileFormats", "SessionBus", "DBus", "EventLoop", "TestSupport"]),
+            "CaptureTests",
+            ["SessionKit", "FileFormats", "SessionBus", "DBus", "EventLoop", "PluginAPI", "TestSupport"]),
         tests("TimelineTests", ["Timeline"]),
         tests(
             "PluginKitTests",

@@ -59,7 +59,7 @@ final class CameraPlace: PluginPlace {
         }
     }
 
-    static let session = "org.sessiond1.CaptureSession"
+    static let session = BusName.captureSession
 }
 
 /// `sessionctl camera list`.

@@ -55,12 +55,12 @@ actor PluginClient {
         _ = try? await found()
     }
 
-    /// Also reports the signals of an interface of further objects of the plugin.
-    func listen(to interface: String) async throws(SessionError) {
+    /// Also reports the signals of an interface of further objects of the plugin, or of one of them.
+    func listen(to interface: String, at path: String? = nil) async throws(SessionError) {
         let owner = try await found()
         guard let connection else { return }
         subscriptions.append(
-            connection.subscribe(interface: interface, sender: owner) { [weak self] message in
+            connection.subscribe(path: path, interface: interface, sender: owner) { [weak self] message in
                 guard let member = message.member, let values = try? message.arguments() else { return }
                 self?.assumeIsolated { $0.tell?(.signal(member: member, values: values)) }
             })

@@ -14,6 +14,7 @@ public enum BusName {
     public static let job = "org.sessiond1.Job"
     /// An object of the plugin for live streams.
     public static let liveStream = "org.sessiond1.LiveStream"
+    public static let captureSession = "org.sessiond1.CaptureSession"
     /// The prefix of a refusal's error name.
     public static let errorPrefix = "org.sessiond1.Error."
 }

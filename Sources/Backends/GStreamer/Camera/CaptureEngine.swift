@@ -47,7 +47,7 @@ package final class CaptureEngine {
     private var microphone: Source?
     /// Cameras that are being closed.
     private var leaving: [Element] = []
-    private var lastCount: gint64 = 0
+    private var lastCount: guint64 = 0
     private var silentFor = 0.0
     private var wasReopened = false
     private var isSeen = false
@@ -63,7 +63,7 @@ package final class CaptureEngine {
     private final class Source: @unchecked Sendable {
         let bin: Element
         let pad: UnsafeMutablePointer<GstPad>
-        let count: UnsafeMutablePointer<gint64>
+        let count: UnsafeMutablePointer<guint64>
 
         init(_ bin: Element, _ pad: UnsafeMutablePointer<GstPad>) {
             (self.bin, self.pad) = (bin, pad)
@@ -245,7 +245,7 @@ package final class CaptureEngine {
     private func watch() {
         watchdog.arm(after: 0.25)
         guard let source = next ?? camera else { return }
-        let count = shim_buffer_count(source.count)
+        let count = shim_counted_buffers(source.count)
         if count != lastCount {
             (lastCount, silentFor) = (count, 0)
             if source === camera { wasReopened = false }

@@ -44,7 +44,7 @@ package final class FilmBranch {
     /// Where the take sees what arrives, owned.
     private var watches: [(pad: UnsafeMutablePointer<GstPad>, probe: gulong)] = []
     private let queue: Element
-    private let encoded: UnsafeMutablePointer<gint64>
+    private let encoded: UnsafeMutablePointer<guint64>
     private let descriptor: Int32
     private let disk: OpaquePointer
     private let lateBefore: Int
@@ -226,7 +226,7 @@ package final class FilmBranch {
     package var dropped: UInt64 {
         let waiting = state == .open || state == .closing ? Int(shim_get_uint(queue, "current-level-buffers")) : 0
         let late = Int(Self.late(pipeline)) - lateBefore
-        let number = Int(pictures) - Int(shim_buffer_count(encoded)) - waiting + max(0, late)
+        let number = Int(pictures) - Int(shim_counted_buffers(encoded)) - waiting + max(0, late)
         return UInt64(max(0, number))
     }
 

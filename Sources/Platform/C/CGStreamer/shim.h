@@ -116,11 +116,6 @@ static inline const char *shim_value_string(const GValue *value) {
 static inline gboolean shim_has_property(gpointer object, const char *name) {
     return g_object_class_find_property(G_OBJECT_GET_CLASS(object), name) != NULL;
 }
-static inline guint shim_get_uint(gpointer object, const char *name) {
-    guint value = 0;
-    g_object_get(object, name, &value, NULL);
-    return value;
-}
 static inline guint64 shim_get_uint64(gpointer object, const char *name) {
     guint64 value = 0;
     g_object_get(object, name, &value, NULL);

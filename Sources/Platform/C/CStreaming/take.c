@@ -350,16 +350,6 @@ gulong shim_take_gate(shim_take *take, GstPad *pad, gboolean has_sound) {
     return probe(pad, type, has_sound ? sound_passes : picture_passes, take);
 }
 
-static GstPadProbeReturn count_buffer(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
-    (void)pad, (void)info;
-    __atomic_add_fetch((gint64 *)data, 1, __ATOMIC_RELAXED);
-    return GST_PAD_PROBE_OK;
-}
-void shim_count_buffers(GstPad *pad, gint64 *count) {
-    gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, count_buffer, count, NULL);
-}
-gint64 shim_buffer_count(gint64 *count) { return __atomic_load_n(count, __ATOMIC_RELAXED); }
-
 static GstPadProbeReturn end_passes(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
     (void)pad;
     if (GST_EVENT_TYPE(GST_PAD_PROBE_INFO_EVENT(info)) != GST_EVENT_EOS) return GST_PAD_PROBE_OK;

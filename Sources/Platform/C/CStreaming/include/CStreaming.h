@@ -145,7 +145,7 @@ gboolean shim_stream_ended(GstMessage *message);
 GstEvent *shim_key_unit_request(void);
 // Before an encoder: a key frame each `interval` nanoseconds.
 void shim_beat_keys(GstPad *pad, guint64 interval);
-// `count` must live as long as the pad.
+// Counts the buffers through a pad; `count` must live as long as the pad.
 void shim_count_buffers(GstPad *pad, guint64 *count);
 guint64 shim_counted_buffers(guint64 *count);
 
@@ -204,9 +204,6 @@ gboolean shim_take_picture(shim_take *take, guint64 time, guint64 *place);
 gboolean shim_take_sound(
     shim_take *take, guint64 time, guint64 frames, guint64 *skip, guint64 *count, guint64 *place);
 
-// Counts the buffers through a pad; `count` must live as long as the pad.
-void shim_count_buffers(GstPad *pad, gint64 *count);
-gint64 shim_buffer_count(gint64 *count);
 // Posts "film-written" when the end has passed the pad of a sink: everything before it is written.
 void shim_watch_written(GstPad *pad, GstElement *pipeline);
 // Posts the name of a bin when its first buffer has passed a pad.

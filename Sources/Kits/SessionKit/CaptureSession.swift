@@ -1,0 +1,347 @@
+public import DBus
+import EventLoop
+public import PluginAPI
+import SessionBus
+
+/// Takes photos and records films with a camera (AVCaptureSession), in the plugin for cameras (`sessiond-capture`).
+///
+///     let session = CaptureSession(name: "Doorbell")
+///     guard let camera = try await CaptureDevice.default(for: .video) else { return }
+///     try await session.addInput(camera)
+///     try await session.addOutput(.photo)
+///     try await session.startRunning()
+///     print(try await session.capturePhoto())
+///
+/// With a microphone and a film, it is an audio session of its own while it runs: a call takes the microphone, and the
+/// film pauses and goes on in the same file afterwards (``Options/onInterruption``). It ends with this object, or with
+/// this program; a film is completed then.
+public actor CaptureSession {
+    /// The thread of the loop: messages from the bus and calls from tasks run on it, one after the other.
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { LoopExecutor.shared.asUnownedSerialExecutor() }
+
+    /// Size and rate of the pictures (AVCaptureSession.Preset).
+    public enum Preset: String, Sendable, Hashable, CaseIterable {
+        case low, medium, high, photo
+        case vga640x480 = "640x480"
+        case qHD960x540 = "960x540"
+        case hd1280x720 = "1280x720"
+        case hd1920x1080 = "1920x1080"
+        case hd4K3840x2160 = "3840x2160"
+        /// As the camera sends them.
+        case inputPriority = "input-priority"
+    }
+
+    public enum Output: String, Sendable, Hashable, CaseIterable {
+        case photo
+        case movieFile = "movie-file"
+    }
+
+    /// What an interruption, such as a call, does to a film with sound.
+    public enum OnInterruption: String, Sendable, Hashable, CaseIterable {
+        /// It pauses, and goes on in the same file when the session may record again.
+        case pause
+        /// The pictures go on, and the sound is silence.
+        case silence
+        /// It ends, complete.
+        case stop
+    }
+
+    public struct Options: Sendable, Hashable {
+        public var onInterruption = OnInterruption.pause
+        /// The audio session's category: one with input.
+        public var category = Category.record
+        public var mode = Mode.videoRecording
+
+        public init() {}
+    }
+
+    /// A film (AVCaptureMovieFileOutput).
+    public struct Film: Sendable, Hashable {
+        public enum Quality: String, Sendable, Hashable, CaseIterable { case low, medium, high }
+
+        /// Seconds without pauses, exact to the picture; nil: no limit.
+        public var maxRecordedDuration: Double?
+        /// Bytes; nil: no limit.
+        public var maxRecordedFileSize: UInt64?
+        public var quality = Quality.high
+        /// Whether the file may exist.
+        public var overwrites = false
+
+        public init() {}
+    }
+
+    /// Why a film has ended.
+    public enum EndReason: String, Sendable, Hashable, CaseIterable {
+        case stopped, interrupted, error
+        case maximumDuration = "maximum-duration"
+        case maximumSize = "maximum-size"
+        case diskFull = "disk-full"
+        case deviceDisconnected = "device-disconnected"
+    }
+
+    public enum InterruptionReason: String, Sendable, Hashable, CaseIterable {
+        /// A call, for example.
+        case audioDeviceInUse = "audio-device-in-use"
+        case videoDeviceNotAvailable = "video-device-not-available"
+    }
+
+    public enum Notice: Sendable, Hashable {
+        case didStartRecording(path: String)
+        /// `isComplete`: otherwise ``runtimeError(_:)`` came before, and what was recorded plays.
+        case didFinishRecording(path: String, isComplete: Bool, reason: EndReason)
+        case wasInterrupted(InterruptionReason?)
+        case interruptionEnded
+        case runtimeError(SessionError)
+    }
+
+    /// What it is doing, and how long and large the film is (or the last one was).
+    public struct Status: Sendable, Hashable {
+        public let isRunning: Bool
+        public let isRecording: Bool
+        public let isPaused: Bool
+        /// Nil: not interrupted.
+        public let interruption: InterruptionReason?
+        /// Seconds, without pauses.
+        public let recordedDuration: Double
+        /// Bytes.
+        public let recordedFileSize: UInt64
+        /// Pictures that are missing in the film because the machine was too slow.
+        public let droppedFrames: UInt64
+    }
+
+    /// An input that was added.
+    public struct Input: Sendable, Hashable, Identifiable {
+        public let id: UInt32
+        public let device: CaptureDevice
+    }
+
+    static let plugin = PluginClient.Source.shared(uri: "file:///")
+
+    public nonisolated let name: String
+    private let options: Options
+    private let client: PluginClient
+    private let broadcast = Broadcast<Notice>()
+    private var path: String?
+    /// Photos that are being saved, and those that were saved before the answer to their call.
+    private var waiting: [UInt32: CheckedContinuation<Result<String, SessionError>, Never>] = [:]
+    private var saved: [UInt32: Result<String, SessionError>] = [:]
+
+    /// - Parameters:
+    ///   - name: shown to the user as who uses the camera.
+    ///   - bus: where sessiond is.
+    public init(name: String, options: Options = Options(), on bus: BusAddress = .session) {
+        (self.name, self.options) = (name, options)
+        client = PluginClient(.capture, on: bus, Self.plugin)
+    }
+
+    deinit { broadcast.finish() }
+
+    /// All of them from now on.
+    public nonisolated var notices: AsyncStream<Notice> { broadcast.stream() }
+
+    /// Ends it, and completes a film. A later call begins a new one, without inputs and outputs.
+    public func close() async {
+        if path != nil { _ = try? await ask("StopRunning") }
+        end(SessionError(.notReady, "the capture session was closed"))
+        await client.close()
+    }
+
+    // MARK: Configuration
+
+    public func canAddInput(_ device: CaptureDevice) async throws(SessionError) -> Bool {
+        try await ask("CanAddInput", [.string(device.id)]).first?.boolValue ?? false
+    }
+
+    /// At most one camera and one microphone.
+    /// - Throws: why it cannot be added, `NotFound` if it is gone.
+    @discardableResult
+    public func addInput(_ device: CaptureDevice) async throws(SessionError) -> Input {
+        let answer = try await ask("AddInput", [.string(device.id), .properties([])])
+        return Input(id: answer.first?.uint32Value ?? 0, device: device)
+    }
+
+    public func removeInput(_ input: Input) async throws(SessionError) {
+        try await ask("RemoveInput", [.uint32(input.id)])
+    }
+
+    public func canAddOutput(_ output: Output) async throws(SessionError) -> Bool {
+        try await ask("CanAddOutput", [.string(output.rawValue)]).first?.boolValue ?? false
+    }
+
+    /// - Returns: its number, for ``removeOutput(_:)``.
+    @discardableResult
+    public func addOutput(_ output: Output) async throws(SessionError) -> UInt32 {
+        try await ask("AddOutput", [.string(output.rawValue), .properties([])]).first?.uint32Value ?? 0
+    }
+
+    public func removeOutput(_ number: UInt32) async throws(SessionError) {
+        try await ask("RemoveOutput", [.uint32(number)])
+    }
+
+    /// What is changed until ``commitConfiguration()`` is applied as a whole, or refused as a whole.
+    public func beginConfiguration() async throws(SessionError) { try await ask("BeginConfiguration") }
+
+    public func commitConfiguration() async throws(SessionError) { try await ask("CommitConfiguration") }
+
+    public func canSetSessionPreset(_ preset: Preset) async throws(SessionError) -> Bool {
+        try await ask("CanSetPreset", [.string(preset.rawValue)]).first?.boolValue ?? false
+    }
+
+    /// `high` at the start.
+    public var sessionPreset: Preset {
+        get async throws(SessionError) {
+            let path = try await made()
+            let text = try await client.get("Preset", of: BusName.captureSession, at: path).stringValue
+            return Preset(rawValue: text ?? "") ?? .high
+        }
+    }
+
+    /// - Throws: `NotSupported` if the camera cannot.
+    public func setSessionPreset(_ preset: Preset) async throws(SessionError) {
+        let path = try await made()
+        _ = try await client.ask(
+            "Set",
+            [.string(BusName.captureSession), .string("Preset"), .variant(.string(preset.rawValue))],
+            of: StandardName.properties, at: path)
+    }
+
+    /// Another camera in the place of the current one, also while a film is recorded.
+    /// - Parameter position: nil: the next camera.
+    public func switchCamera(to position: CaptureDevice.Position? = nil) async throws(SessionError) {
+        try await ask("SwitchCamera", [.string(position?.rawValue ?? "")])
+    }
+
+    // MARK: Running
+
+    /// Opens the camera; returns with the first picture.
+    /// - Throws: `InsufficientPriority` while a call has the microphone that a film needs; why the camera cannot be opened.
+    public func startRunning() async throws(SessionError) { try await ask("StartRunning") }
+
+    /// Completes a film first.
+    public func stopRunning() async throws(SessionError) { try await ask("StopRunning") }
+
+    public var status: Status {
+        get async throws(SessionError) {
+            let fields = try await client.properties(of: BusName.captureSession, at: try await made())
+            return Status(
+                isRunning: fields["Running"]?.boolValue ?? false, isRecording: fields["Recording"]?.boolValue ?? false,
+                isPaused: fields["Paused"]?.boolValue ?? false,
+                interruption: InterruptionReason(rawValue: fields["InterruptionReason"]?.stringValue ?? ""),
+                recordedDuration: fields["RecordedDuration"]?.doubleValue ?? 0,
+                recordedFileSize: fields["RecordedSize"]?.uint64Value ?? 0,
+                droppedFrames: fields["DroppedFrames"]?.uint64Value ?? 0)
+        }
+    }
+
+    // MARK: Photos
+
+    /// Saves the next picture, also while a film is recorded.
+    /// - Parameter file: ends in `.jpg` or `.png`; nil: a new file in the user's folder for pictures.
+    /// - Returns: the path of the file.
+    @discardableResult
+    public func capturePhoto(to file: String? = nil) async throws(SessionError) -> String {
+        let answer = try await ask("CapturePhoto", [.string(file.map(Self.path) ?? ""), .properties([])])
+        guard let number = answer.first?.uint32Value else {
+            throw SessionError(.mediaServicesFailed, "the plugin for cameras has given the photo no number")
+        }
+        if let done = saved.removeValue(forKey: number) { return try done.get() }
+        return try await withCheckedContinuation { waiting[number] = $0 }.get()
+    }
+
+    // MARK: Films
+
+    /// Begins a film with the next picture; ``Notice/didFinishRecording(path:isComplete:reason:)`` is its end.
+    /// - Parameter file: ends in `.mp4`, `.mov`, `.mkv` or `.webm`; nil: a new file in the user's folder for videos.
+    /// - Throws: `FileAlreadyExists`, `NotReady` while it does not run.
+    public func startRecording(to file: String? = nil, _ film: Film = Film()) async throws(SessionError) {
+        var values: [(String, Value)] = [
+            ("quality", .string(film.quality.rawValue)), ("overwrite", .bool(film.overwrites)),
+        ]
+        if let seconds = film.maxRecordedDuration { values.append(("maximum-duration", .double(seconds))) }
+        if let bytes = film.maxRecordedFileSize { values.append(("maximum-size", .uint64(bytes))) }
+        try await ask("StartRecording", [.string(file.map(Self.path) ?? ""), .properties(values)])
+    }
+
+    public func pauseRecording() async throws(SessionError) { try await ask("PauseRecording") }
+
+    /// Goes on in the same file, also after an interruption that ended without the should-resume hint.
+    public func resumeRecording() async throws(SessionError) { try await ask("ResumeRecording") }
+
+    /// Returns when the file is complete.
+    public func stopRecording() async throws(SessionError) { try await ask("StopRecording") }
+
+    // MARK: The plugin
+
+    private static func path(_ file: String) -> String { MediaPath.file(file) ?? file }
+
+    @discardableResult
+    private func ask(_ member: String, _ arguments: [Value] = []) async throws(SessionError) -> [Value] {
+        try await client.ask(member, arguments, of: BusName.captureSession, at: try await made())
+    }
+
+    private func made() async throws(SessionError) -> String {
+        if let path { return path }
+        await client.follow { [weak self] news in self?.assumeIsolated { $0.heard(news) } }
+        let answer = try await client.ask(
+            "CreateSession",
+            [
+                .string(name),
+                .properties([
+                    ("on-interruption", .string(options.onInterruption.rawValue)),
+                    ("category", .string(options.category.rawValue)), ("mode", .string(options.mode.rawValue)),
+                ]),
+            ])
+        guard let made = answer.first?.objectPathValue else {
+            throw SessionError(.mediaServicesFailed, "the plugin for cameras made no capture session")
+        }
+        // Nothing happens to it before it gets its first input.
+        try await client.listen(to: BusName.captureSession, at: made)
+        path = made
+        return made
+    }
+
+    private func end(_ error: SessionError) {
+        path = nil
+        saved = [:]
+        for photo in waiting.values { photo.resume(returning: .failure(error)) }
+        waiting = [:]
+    }
+
+    private func heard(_ news: PluginClient.News) {
+        switch news {
+        case .found, .changed: break
+        case .lost:
+            guard path != nil else { break }
+            let error = SessionError(.mediaServicesFailed, "the plugin for cameras ended")
+            end(error)
+            broadcast.send(.runtimeError(error))
+        case .signal("DidStartRecording", let values):
+            broadcast.send(.didStartRecording(path: values.first?.stringValue ?? ""))
+        case .signal("DidFinishRecording", let values) where values.count == 3:
+            broadcast.send(
+                .didFinishRecording(
+                    path: values[0].stringValue ?? "", isComplete: values[1].boolValue ?? false,
+                    reason: EndReason(rawValue: values[2].stringValue ?? "") ?? .error))
+        case .signal("DidCapturePhoto", let values) where values.count == 3:
+            guard let number = values[0].uint32Value else { break }
+            let message = values[2].stringValue ?? ""
+            let result: Result<String, SessionError> =
+                message.isEmpty
+                ? .success(values[1].stringValue ?? "") : .failure(SessionError(.mediaServicesFailed, message))
+            if let photo = waiting.removeValue(forKey: number) {
+                photo.resume(returning: result)
+            } else {
+                saved[number] = result
+            }
+        case .signal("WasInterrupted", let values):
+            broadcast.send(.wasInterrupted(InterruptionReason(rawValue: values.first?.stringValue ?? "")))
+        case .signal("InterruptionEnded", _): broadcast.send(.interruptionEnded)
+        case .signal("RuntimeError", let values):
+            broadcast.send(
+                .runtimeError(
+                    SessionError(
+                        Failure(name: values.first?.stringValue ?? "", message: values.last?.stringValue ?? ""))))
+        case .signal: break
+        }
+    }
+}
