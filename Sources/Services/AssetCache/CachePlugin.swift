@@ -72,6 +72,8 @@ public final class CachePlugin: Plugin {
     }
 
     public convenience init(_ host: PluginHost, _ settings: Settings.Cache) {
+        // Each stream has a block: after many readers at once, the heap would keep those of all of them.
+        Footprint.returnLargeBlocks()
         self.init(host, settings, home: UserFolder.cache.path, silence: OriginRequest.silence)
     }
 
