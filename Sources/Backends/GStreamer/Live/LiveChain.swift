@@ -57,7 +57,8 @@ struct LiveChain {
         if settings.hasMicrophone {
             // The mixer goes on without the microphone, and then gives silence.
             return "audiotestsrc is-live=true wave=silence ! capsfilter caps=\"audio/x-raw,rate=48000,channels=2\" "
-                + "! audiomixer name=mixer"
+                + "! audiomixer name=mixer latency=\(LiveMicrophone.latency) "
+                + "min-upstream-latency=\(LiveMicrophone.latency)"
         }
         return switch settings.source {
         case .file: "queue name=sound-head max-size-time=1000000000 ! clocksync"

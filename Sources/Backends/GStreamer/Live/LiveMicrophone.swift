@@ -14,8 +14,11 @@ final class LiveMicrophone {
     private final class Hold { var pad: UnsafeMutablePointer<GstPad>? }
     private var hold = Hold()
 
+    /// How late its sound may come, in nanoseconds: the mixer drops what comes later. Pictures wait for it by their times.
+    static let latency = 100_000_000
+
     private static let description =
-        "pulsesrc name=device provide-clock=false do-timestamp=true buffer-time=200000 latency-time=10000 "
+        "pulsesrc name=device provide-clock=false buffer-time=200000 latency-time=10000 "
         + "! audioconvert ! audioresample ! capsfilter name=out caps=\"audio/x-raw,rate=48000,channels=2\""
 
     /// - Parameter device: the server's name of the source; nil: its default one.

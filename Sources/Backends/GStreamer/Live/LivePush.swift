@@ -310,6 +310,13 @@ public final class LivePush: LiveEngine {
 
     private func received(_ message: UnsafeMutablePointer<GstMessage>) {
         guard !isOver else { return }
+        // A microphone that comes has another latency than the silence before it.
+        if message.pointee.type == GST_MESSAGE_LATENCY {
+            pipeline.perform { [element = pipeline.element] in
+                element.withMemoryRebound(to: GstBin.self, capacity: 1) { _ = gst_bin_recalculate_latency($0) }
+            }
+            return
+        }
         if shim_stream_ended(message) != 0 { return sourceEnded() }
         if let event = recording?.take(message) { return recorded(event) }
         if output?.take(message) == true { return }
