@@ -48,7 +48,8 @@ struct CaptureTests {
         // The call is the one large step, and nothing else is missing.
         #expect(read.steps.filter { $0 > 20 }.count == 1, "\(read.steps)")
         let length = Double(read.pictures.count) / 30
-        #expect(isSame(read.videoLength, length) && isSame(read.audioLength ?? 0, length))
+        #expect(isSame(read.videoLength, length), "\(length) s")
+        #expect(isSame(read.audioLength ?? 0, length), "\(length) s")
     }
 
     @Test func pluginThatIsKilled_leavesAFilmThatTheNextStartCompletes() throws {

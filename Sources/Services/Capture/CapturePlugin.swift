@@ -25,6 +25,7 @@ public final class CapturePlugin: Plugin {
     private var lastNumber: UInt64 = 0
     private lazy var owned = OwnedObjects(on: host.connection) { [unowned self] in sessions[$0]?.close() }
     private var ending: (() -> Void)?
+    private lazy var health = Timer(on: host.loop) { [unowned self] in endIfStuck() }
 
     public convenience init(_ host: PluginHost) { self.init(host, state: UserFolder.state.path) }
 
@@ -117,6 +118,14 @@ public final class CapturePlugin: Plugin {
         locks = locks.filter { $0.value != session.number }
         settleBusy()
         endIfDone()
+        if sessions.isEmpty { health.arm(after: 0.2) }
+    }
+
+    /// Another process can open cameras that this one cannot any more; the daemon starts it when it is needed.
+    private func endIfStuck() {
+        guard sessions.isEmpty, CaptureEngine.hasHungCamera else { return }
+        host.complain("a camera has hung; ending, so that the next session can use it")
+        host.quit(0, ending: self)
     }
 
     func settleBusy() { host.isBusy = sessions.values.contains(where: \.isBusy) }

@@ -154,6 +154,10 @@ package final class CaptureEngine {
         (camera, next, isSeen) = (nil, nil, false)
     }
 
+    /// Whether a camera has been silent until it was given up: PipeWire's library may not open others in this process then.
+    // SAFETY: used on the one thread of the loop.
+    package private(set) nonisolated(unsafe) static var hasHungCamera = false
+
     /// Closes a camera that may hang: nothing waits for it.
     private func leave(_ source: Source) {
         gst_element_set_locked_state(source.bin, 1)
@@ -254,7 +258,10 @@ package final class CaptureEngine {
         silentFor += 0.25
         guard silentFor >= Self.silence, let opened else { return }
         silentFor = 0
-        if wasReopened { return lost("it has sent no picture for \(Int(2 * Self.silence)) s") }
+        if wasReopened {
+            Self.hasHungCamera = true
+            return lost("it has sent no picture for \(Int(2 * Self.silence)) s")
+        }
         // A reader that hangs can stop the pictures of others, too.
         wasReopened = true
         closeCamera()

@@ -57,7 +57,7 @@ package final class FilmBranch {
     private enum State { case open, closing, writing, settling, closed }
 
     /// Seconds for pictures that are on their way, and for the encoders and the disk at the end.
-    private static let arrival = 1.0
+    private static let arrival = 3.0
     private static let writing = 10.0
     /// Seconds that a loss of power may cost.
     private static let diskInterval = 1.0
