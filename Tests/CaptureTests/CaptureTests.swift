@@ -37,7 +37,8 @@ struct CaptureTests {
         let silent = try stage.sessionctl(
             "camera", "record", "--no-sound", "--duration", "0.5", stage.path("silent.mp4"))
         #expect(silent.wait(timeout: 20) == .code(0), "\(silent.errors)")
-        #expect(try ReadFilm(stage.path("silent.mp4")).pictures.count == 15)
+        let alone = try ReadFilm(stage.path("silent.mp4"))
+        #expect(isSame(alone.videoLength, 0.5) && alone.audioLength == nil, "\(alone.videoLength) s")
         try call.end()
         #expect(record.line { $0 == "resumed" } != nil)
         try wait(1)

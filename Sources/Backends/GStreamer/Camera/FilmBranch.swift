@@ -68,8 +68,9 @@ package final class FilmBranch {
         (self.recipe, self.pipeline, self.loop, path, rate) = (recipe, pipeline, loop, recipe.path, choice.rate)
         // Encoded pictures are small: they may wait for the sound of a microphone that was opened late.
         let wait = "queue max-size-time=0 max-size-buffers=0 max-size-bytes=67108864"
+        // The first start of an encoder may take seconds on a busy machine.
         var description =
-            "queue name=pictures leaky=downstream max-size-time=1000000000 max-size-buffers=0 max-size-bytes=0 "
+            "queue name=pictures leaky=downstream max-size-time=4000000000 max-size-buffers=0 max-size-bytes=134217728 "
             + "! \(recipe.video) ! \(wait) ! mux. \(recipe.muxer) name=mux "
             + "! filesink name=file sync=false async=false buffer-mode=unbuffered"
         if hasSound {
