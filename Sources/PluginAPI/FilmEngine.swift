@@ -35,6 +35,9 @@ public protocol FilmEngine: PlayerEngine {
     /// After a change of ``tracks``.
     var onTracks: (() -> Void)? { get set }
 
+    /// Where a film ends, if that is before its own end, in seconds; nil: at its own end. Kept for all films.
+    var endTime: Double? { get set }
+
     /// Chooses a track by its number, from 0, among those of its kind; nil: none. The choice ends with the film.
     /// - Throws: `BadParameter` if there is no such track; `NotSupported` for pictures, and for a film without sound;
     ///   `NotReady` while the tracks are unknown.

@@ -31,6 +31,7 @@ import Testing
 
     private static let inputs: [(name: String, input: Playhead.Input)] = [
         ("play", .play(position: 3)), ("pause", .pause), ("seek", .seek(target(7))), ("rate", .rate(2)),
+        ("end", .end(9)),
         ("loops", .loops(1)), ("no loops", .loops(0)), ("rewind", .rewind), ("crossed", .crossed), ("done", .done),
         ("go on", .goOn(isFirst: false)), ("go on, first", .goOn(isFirst: true)), ("seek refused", .seekRefused),
         ("end reached", .endReached), ("finish", .finish), ("segment done", .segmentDone),
@@ -48,6 +49,7 @@ import Testing
         pause              | Lu    Nu    Su    Wu    Ku    Qu    Cu    Eu    Ru
         seek               | N     N     Ks    Qs    Q     Q     Kals  Kes   Ks
         rate               | L     N     Sh    Wh    Kh    Qh    Salh  Seh   Rh
+        end                | L     N     Sh    Wh    Kh    Qh    Salh  Seh   Rh
         loops              | Ll    Nl    Rl    Wl    Kl    Ql    Cl    El    Rl
         no loops           | Ll    Nl    Sl    Wl    Kl    Ql    Cl    El    Sl
         rewind             | Nu    Nu    Kus   Qus   Qu    Qu    Kuals Kues  Kus
@@ -207,7 +209,7 @@ import Testing
             var pipeline = FakePipeline(head: Playhead(seed % 3 != 0 ? .file : .web))
             pipeline.handle(.play(position: 0))
             for _ in 0..<60 {
-                switch Int.random(in: 0..<12, using: &dice) {
+                switch Int.random(in: 0..<13, using: &dice) {
                 case 0: pipeline.handle(.play(position: 3))
                 case 1: pipeline.handle(.pause)
                 case 2: pipeline.handle(.rate([0.5, 1, 2].randomElement(using: &dice) ?? 1))
@@ -219,6 +221,7 @@ import Testing
                 case 7: if !pipeline.isSeeking { pipeline.handle(.done) }
                 case 8: pipeline.finishSeek(refused: Bool.random(using: &dice))
                 case 9: if pipeline.head.isSteady { pipeline.playThrough() }
+                case 11: pipeline.handle(.end([nil, 50, 70].randomElement(using: &dice) ?? nil))
                 case 10: pipeline.handle(.sourceEnded(Bool.random(using: &dice) ? Self.toNext : Self.toEnd))
                 default: pipeline.finishSeek()
                 }

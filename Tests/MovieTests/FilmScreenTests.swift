@@ -77,6 +77,34 @@ import VideoBackend
         #expect(stage.finished == 0)
     }
 
+    @Test func endBeforeItsOwn_isTheEnd_alsoOfEachLoop() throws {
+        let stage = try FilmStage("short-gop.mp4")
+        stage.player.endTime = 4
+        stage.player.seek(to: 3.5)
+        #expect(stage.until { stage.film.isReady && stage.number == 87 })
+        try stage.player.play()
+        #expect(stage.until { stage.finished == 1 })
+        #expect(stage.player.state == .paused && stage.player.position == 4)
+        #expect(stage.until { stage.number == 99 }, "\(stage.number)")
+        // Again from the beginning, without an end of its own now.
+        stage.player.endTime = nil
+        stage.player.seek(to: 3.801)
+        try stage.player.play()
+        #expect(stage.until { (105...200).contains(stage.number) })
+        stage.player.endTime = 6
+        stage.player.loops = -1
+        stage.player.seek(to: 5.5)
+        #expect(stage.until { (140...149).contains(stage.number) })
+        var highest = 0
+        #expect(
+            stage.until {
+                highest = max(highest, stage.number)
+                return stage.number < 100
+            })
+        #expect(highest <= 149 && stage.finished == 1)
+        #expect(stage.failures == [])
+    }
+
     @Test func size_ofTheWindow_isThatOfThePictures_alsoWhilePaused() throws {
         let stage = try FilmStage("short-gop.mp4")
         let screen = try #require(stage.screen)

@@ -28,6 +28,8 @@ import class EventLoop.Timer
         private var subscription: Subscription?
         /// What was sent, in order: the name of a signal, or of a property with its value.
         var notices: [(name: String, value: Value?)] = []
+        /// The pictures of jobs: requested and actual time, path, error.
+        var pictures: [[Value]] = []
 
         init() throws {
             pulse = try ServerKind.standard.server()
@@ -38,6 +40,13 @@ import class EventLoop.Timer
             environment["HOME"] = bus.folder.path
             environment["GST_REGISTRY"] = TestMedia.registry
             environment["DISPLAY"] = screen.display
+            // The plugin that takes pictures.
+            let plugins = bus.folder.path + "/.local/share/sessiond/plugins"
+            try FileManager.default.createDirectory(atPath: plugins, withIntermediateDirectories: true)
+            let manifest = try String(
+                contentsOf: repository.appendingPathComponent("data/plugins/assets.plugin"), encoding: .utf8)
+            try manifest.replacingOccurrences(of: "Exec=", with: "Exec=" + Self.folder + "/")
+                .write(toFile: plugins + "/assets.plugin", atomically: true, encoding: .utf8)
             connection = try Connection(.custom(bus.address), loop: loop)
             connection.objects.export(
                 saver, at: "/org/freedesktop/ScreenSaver",
@@ -71,6 +80,7 @@ import class EventLoop.Timer
                     })
             else { throw SupportError("sessiond-movie did not come up: \(movie.errors)") }
             subscription = connection.subscribe(path: PluginKind.moviePlayer.objectPath) { [unowned self] message in
+                if message.member == "ThumbnailImage" { pictures.append((try? message.arguments()) ?? []) }
                 guard message.member == "PropertiesChanged" else {
                     return notices.append((message.member ?? "", try? message.arguments().first))
                 }
@@ -78,6 +88,11 @@ import class EventLoop.Timer
                     for (name, value) in changes { notices.append((name, value)) }
                 }
             }
+        }
+
+        private static var folder: String {
+            ((try? builtProduct(named: "sessiond-assets")) ?? "").split(separator: "/").dropLast().map { "/" + $0 }
+                .joined()
         }
 
         @discardableResult
@@ -158,5 +173,31 @@ import class EventLoop.Timer
         #expect(stage.until { stage.call("Step", [.int32(3)], of: Self.movie) == nil })
         #expect(stage.until { stage.screen.number() == 3 })
         #expect(stage.saver.log.isEmpty)
+    }
+
+    @Test func thumbnails_areTakenWhileTheFilmPlays_inTheOrderOfTheTimes() throws {
+        let stage = try Stage()
+        let request: ([Double], String) -> Failure? = {
+            stage.call("RequestThumbnails", [.array(of: "d", $0.map(Value.double)), .string($1)], of: Self.movie)
+        }
+        #expect(request([1], "exact")?.message.contains("load one first") == true)
+        let film = "file://" + (try TestMedia.named("short-gop.mp4").path())
+        #expect(stage.call("Load", [.string(film)]) == nil)
+        #expect(stage.call("Play") == nil)
+        #expect(stage.until { stage.screen.number() > 5 })
+        #expect(request([], "exact") != nil && request([1], "nearest") != nil && request([-1], "exact") != nil)
+        #expect(request([3.001, 1.001, 99], "exact") == nil)
+        #expect(stage.until(60) { stage.pictures.count == 3 })
+        #expect(stage.pictures.map { $0[1].doubleValue } == [3.001, 1.001, 99])
+        #expect(stage.pictures.prefix(2).map { $0[2].doubleValue } == [3, 1])
+        for (picture, number) in zip(stage.pictures, [75, 25]) {
+            let path = picture[3].stringValue ?? ""
+            #expect(try TestMedia.numbers(["-i", path], width: 320, height: 180) == [number])
+        }
+        #expect(stage.pictures.last?[4].stringValue?.hasSuffix("NoImageAtTime") == true)
+        // It has played on.
+        let number = stage.screen.number()
+        #expect(stage.until { stage.screen.number() > number })
+        #expect(stage.values("State").map { $0?.stringValue } == ["playing"])
     }
 }

@@ -106,11 +106,13 @@ actor HostedPlugin {
         try await find().client.ask(member, arguments, of: interface)
     }
 
-    func set(_ property: String, _ value: Value) async throws(SessionError) {
-        try await find().client.set(property, value)
+    func set(_ property: String, _ value: Value, of interface: String? = nil) async throws(SessionError) {
+        try await find().client.set(property, value, of: interface)
     }
 
-    func properties() async throws(SessionError) -> [String: Value] { try await find().client.properties() }
+    func properties(of interface: String? = nil) async throws(SessionError) -> [String: Value] {
+        try await find().client.properties(of: interface)
+    }
 
     /// Activates the session, then makes the request that lets it sound.
     /// - Throws: the reason why the session may not be active, or why the plugin cannot sound.

@@ -62,7 +62,7 @@ public actor MoviePlayer {
         case window(UInt32)
         case none
 
-        fileprivate var word: String {
+        var word: String {
             switch self {
             case .automatic: "auto"
             case .window(let id): "x11:0x" + String(id, radix: 16)
@@ -86,6 +86,27 @@ public actor MoviePlayer {
         case durationAvailable(Double)
         case naturalSizeAvailable(PictureSize)
         case isPreparedToPlayDidChange(Bool)
+        /// A picture of ``MoviePlayer/requestThumbnailImages(atTimes:timeOption:)``.
+        case thumbnailImageRequestDidFinish(Thumbnail)
+    }
+
+    /// MPMovieTimeOption. The raw value is the word on the bus.
+    public enum TimeOption: String, Sendable, Hashable, CaseIterable {
+        case exact
+        /// Faster; the picture may be seconds away.
+        case nearestKeyFrame = "nearest-key-frame"
+    }
+
+    /// A picture of the film, in a file which is removed with the process of the player.
+    public struct Thumbnail: Sendable, Hashable {
+        /// Seconds of the film.
+        public var requestedTime: Double
+        /// The time at which the picture begins.
+        public var actualTime: Double
+        /// Empty: there is no picture.
+        public var path: String
+        /// The reason why there is none, or nil.
+        public var error: SessionError.Code?
     }
 
     /// A stream of the film.
@@ -106,6 +127,10 @@ public actor MoviePlayer {
     private let broadcast = Broadcast<Notice>()
     /// The last known values of both interfaces.
     private var known: [String: Value] = [:]
+    /// The jobs that take pictures.
+    private var thumbnailJobs: [String] = []
+    /// Where the film begins, and where it ends, in seconds; nil: at its own ends.
+    private var (start, end): (Double?, Double?) = (nil, nil)
     private var isLoaded = false
     /// The film is being loaded: requests wait for that.
     private var loading: Task<Result<Void, SessionError>, Never>?
@@ -161,6 +186,8 @@ public actor MoviePlayer {
             try await plugin.ask("SetOutput", [.string(output.word)], of: Self.movie)
             // The app says when it plays.
             try await plugin.set("ShouldAutoplay", .bool(false))
+            if let start { try await plugin.set("InitialPlaybackTime", .double(start)) }
+            if let end { try await plugin.set("EndPlaybackTime", .double(end)) }
             try await plugin.ask("Load", [.string(contentURL)], of: BusName.player)
             guard closings == self.closings else { throw SessionError(.cancelled, "the film was closed") }
             isLoaded = true
@@ -184,7 +211,7 @@ public actor MoviePlayer {
 
     /// Closes the window, and ends the process. ``play()`` begins anew.
     public func close() async {
-        (isLoaded, loading) = (false, nil)
+        (isLoaded, loading, thumbnailJobs) = (false, nil, [])
         closings += 1
         known = [:]
         await plugin.close()
@@ -202,6 +229,41 @@ public actor MoviePlayer {
             guard isLoaded else { return 0 }
             return (try? await plugin.requests.get("Position", of: BusName.player))?.doubleValue ?? 0
         }
+    }
+
+    /// Where the film begins when it is loaded; nil: at its beginning.
+    /// - Parameter seconds: 0 or more.
+    public func setInitialPlaybackTime(_ seconds: Double?) async throws(SessionError) {
+        start = seconds
+        if isLoaded { try await plugin.set("InitialPlaybackTime", .double(seconds ?? -1)) }
+    }
+
+    /// Where the film ends, if that is before its own end; nil: there.
+    /// - Parameter seconds: more than 0.
+    public func setEndPlaybackTime(_ seconds: Double?) async throws(SessionError) {
+        end = seconds
+        if isLoaded { try await plugin.set("EndPlaybackTime", .double(seconds ?? -1)) }
+    }
+
+    /// Takes pictures of the film, which plays on. ``Notice/thumbnailImageRequestDidFinish(_:)`` comes for each time, in their
+    /// order.
+    /// - Parameter times: seconds, 1 to 10,000 of them.
+    /// - Throws: `NotSupported` for a film that is not a file; `BadParameter`.
+    public func requestThumbnailImages(
+        atTimes times: [Double], timeOption: TimeOption = .nearestKeyFrame
+    ) async throws(SessionError) {
+        try await load()
+        let answer = try await plugin.ask(
+            "RequestThumbnails", [.array(of: "d", times.map(Value.double)), .string(timeOption.rawValue)],
+            of: Self.movie)
+        if let job = answer.first?.objectPathValue { thumbnailJobs.append(job) }
+    }
+
+    /// The pictures that are not taken yet come with the error `Cancelled`.
+    public func cancelAllThumbnailImageRequests() async {
+        let jobs = thumbnailJobs
+        thumbnailJobs = []
+        for job in jobs { _ = try? await plugin.requests.ask("Cancel", of: BusName.job, at: job) }
     }
 
     /// Pauses, and shows a picture that many after the one that is shown, or before it.
@@ -309,6 +371,16 @@ public actor MoviePlayer {
             // The player has removed the film.
             if reason == .userExited { isLoaded = false }
             broadcast.send(.playbackDidFinish(reason))
+        case .signal("ThumbnailImage", let values):
+            guard values.count == 5 else { return }
+            let code = values[4].stringValue?.split(separator: ".").last.flatMap {
+                SessionError.Code(rawValue: String($0))
+            }
+            broadcast.send(
+                .thumbnailImageRequestDidFinish(
+                    Thumbnail(
+                        requestedTime: values[1].doubleValue ?? 0, actualTime: values[2].doubleValue ?? 0,
+                        path: values[3].stringValue ?? "", error: code)))
         case .signal("WillEnterFullscreen", _): broadcast.send(.willEnterFullscreen)
         case .signal("DidEnterFullscreen", _): broadcast.send(.didEnterFullscreen)
         case .signal("WillExitFullscreen", _): broadcast.send(.willExitFullscreen)

@@ -68,8 +68,16 @@ final class Playback: Sendable {
     /// The player reports its position so often while it plays, in seconds.
     private static let interval = 0.25
 
-    init(in session: AudioSession?, environment: [String: String]) {
-        plugin = HostedPlugin(.player, in: session, environment: environment)
+    /// Where pictures are shown; nil: it plays sound alone.
+    private let output: MoviePlayer.Output?
+    /// The number of ends of the process that has been told the output.
+    private let informed = Mutex(-1)
+    private static let player = BusName.player
+
+    /// - Parameter output: nil: the player of sounds plays; otherwise that of films.
+    init(in session: AudioSession?, output: MoviePlayer.Output? = nil, environment: [String: String]) {
+        self.output = output
+        plugin = HostedPlugin(output == nil ? .player : .moviePlayer, in: session, environment: environment)
     }
 
     deinit { events.finish() }
@@ -87,16 +95,26 @@ final class Playback: Sendable {
         await follow()
         facts.withLock { $0 = Facts() }
         sent.withLock { $0 = [:] }
-        try await plugin.ask(member, arguments)
-        try await plugin.set("PositionInterval", .double(Self.interval))
+        try await inform()
+        try await plugin.ask(member, arguments, of: Self.player)
+        try await plugin.set("PositionInterval", .double(Self.interval), of: Self.player)
         try await send()
+    }
+
+    /// Tells a new process of the movie player where it shows films, and that the app says when they play.
+    private func inform() async throws(SessionError) {
+        let process = ends.withLock { $0 }
+        guard let output, informed.withLock({ $0 }) != process else { return }
+        try await plugin.ask("SetOutput", [.string(output.word)])
+        try await plugin.set("ShouldAutoplay", .bool(false))
+        informed.withLock { $0 = process }
     }
 
     /// Waits until the item can be played.
     /// - Throws: the reason why it cannot.
     func prepare() async throws(SessionError) {
-        let isReady = try await plugin.ask("Prepare").first?.boolValue ?? false
-        learn(try await plugin.properties())
+        let isReady = try await plugin.ask("Prepare", of: Self.player).first?.boolValue ?? false
+        learn(try await plugin.properties(of: Self.player))
         if isReady { return }
         throw facts.withLock(\.failure) ?? SessionError(.decodeFailed, "the item cannot be played")
     }
@@ -105,7 +123,7 @@ final class Playback: Sendable {
     func send() async throws(SessionError) {
         for (name, value) in settings.withLock(\.properties) {
             guard sent.withLock({ $0.updateValue(value, forKey: name) }) != value else { continue }
-            try await plugin.set(name, value)
+            try await plugin.set(name, value, of: Self.player)
         }
     }
 
@@ -120,9 +138,9 @@ final class Playback: Sendable {
     func play(at start: Double? = nil) async throws(SessionError) {
         try await send()
         if let start {
-            try await plugin.sound("PlayAt", [.double(start)])
+            try await plugin.sound("PlayAt", [.double(start)], of: Self.player)
         } else {
-            try await plugin.sound("Play")
+            try await plugin.sound("Play", of: Self.player)
         }
         // The answer may come before the announcement of the state.
         await learnPosition()
@@ -142,29 +160,29 @@ final class Playback: Sendable {
     }
 
     func pause() async {
-        await plugin.fallSilent("Pause")
+        await plugin.fallSilent("Pause", of: Self.player)
         await learnPosition()
     }
 
     func stop() async {
-        await plugin.fallSilent("Stop")
+        await plugin.fallSilent("Stop", of: Self.player)
         await learnPosition()
     }
 
     func seek(to seconds: Double) async throws(SessionError) {
         place(seconds)
-        try await plugin.ask("SeekTo", [.double(seconds)])
+        try await plugin.ask("SeekTo", [.double(seconds)], of: Self.player)
     }
 
     @discardableResult
     func ask(_ member: String, _ arguments: [Value] = []) async throws(SessionError) -> [Value] {
-        try await plugin.ask(member, arguments)
+        try await plugin.ask(member, arguments, of: Self.player)
     }
 
     /// The levels of the channels now; empty while metering is off.
     func meter() async {
         try? await send()
-        let rows = (try? await plugin.ask("Meters"))?.first?.arrayValue ?? []
+        let rows = (try? await plugin.ask("Meters", of: Self.player))?.first?.arrayValue ?? []
         let levels = rows.compactMap(\.level)
         facts.withLock { $0.levels = levels }
     }
@@ -173,7 +191,7 @@ final class Playback: Sendable {
 
     private func learnPosition() async {
         let before = facts.withLock(\.announced)
-        guard var fields = try? await plugin.properties() else { return }
+        guard var fields = try? await plugin.properties(of: Self.player) else { return }
         // What was announced meanwhile may be newer.
         if facts.withLock(\.announced) != before { fields["State"] = nil }
         learn(fields)

@@ -7,7 +7,8 @@ import Synchronization
 ///     let observer = player.addPeriodicTimeObserver(forInterval: MediaTime(seconds: 1)) { print($0) }
 ///     try await player.play()
 ///
-/// It plays in the session of the app as an ``AudioPlayer`` does. An item is opened as soon as the player has it;
+/// With an output, it shows the pictures of films, as AVPlayer does with an AVPlayerLayer; without one, it plays their sound
+/// alone. It plays in the session of the app as an ``AudioPlayer`` does. An item is opened as soon as the player has it;
 /// ``PlayerItem/status`` says how that went. Changes are made in the order of the calls.
 // SAFETY: its properties are constants of types that are Sendable, and QueuePlayer, its only subclass, adds none.
 public class Player: @unchecked Sendable {
@@ -44,23 +45,32 @@ public class Player: @unchecked Sendable {
 
     /// - Parameters:
     ///   - url: a path, a URI or a URL.
+    ///   - output: where pictures are shown; nil: only sound is played.
     ///   - session: nil: that of ``AudioSession/sharedInstance(bus:)``.
-    public convenience init(url: some MediaAddress, session: AudioSession? = nil) {
-        self.init(playerItem: PlayerItem(url: url), session: session)
+    public convenience init(
+        url: some MediaAddress, output: MoviePlayer.Output? = nil, session: AudioSession? = nil
+    ) {
+        self.init(playerItem: PlayerItem(url: url), output: output, session: session)
     }
 
     /// - Parameters:
     ///   - item: nil: nothing yet.
+    ///   - output: where pictures are shown; nil: only sound is played.
     ///   - session: nil: that of ``AudioSession/sharedInstance(bus:)``.
-    public convenience init(playerItem item: PlayerItem? = nil, session: AudioSession? = nil) {
-        self.init([item].compactMap(\.self), session, removesPlayed: false, environment: [:])
+    public convenience init(
+        playerItem item: PlayerItem? = nil, output: MoviePlayer.Output? = nil, session: AudioSession? = nil
+    ) {
+        self.init([item].compactMap(\.self), output: output, session, removesPlayed: false, environment: [:])
     }
 
     /// - Parameters:
     ///   - removesPlayed: whether an item leaves the player at its end.
     ///   - environment: changed variables of the player's process.
-    package init(_ items: [PlayerItem], _ session: AudioSession?, removesPlayed: Bool, environment: [String: String]) {
-        queue = PlayerQueue(Playback(in: session, environment: environment))
+    package init(
+        _ items: [PlayerItem], output: MoviePlayer.Output? = nil, _ session: AudioSession?, removesPlayed: Bool,
+        environment: [String: String]
+    ) {
+        queue = PlayerQueue(Playback(in: session, output: output, environment: environment))
         let events = playback.events.stream()
         let watch = Task { [weak self] in
             for await event in events { self?.heard(event, removesPlayed) }

@@ -98,9 +98,10 @@ actor PluginClient {
         return answer.first?.unwrapped ?? .bool(false)
     }
 
-    func set(_ property: String, _ value: Value) async throws(SessionError) {
+    func set(_ property: String, _ value: Value, of interface: String? = nil) async throws(SessionError) {
         _ = try await ask(
-            "Set", [.string(kind.interface), .string(property), .variant(value)], of: StandardName.properties)
+            "Set", [.string(interface ?? kind.interface), .string(property), .variant(value)],
+            of: StandardName.properties)
     }
 
     func properties(of interface: String? = nil, at path: String? = nil) async throws(SessionError) -> [String: Value] {

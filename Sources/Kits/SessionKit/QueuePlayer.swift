@@ -2,9 +2,10 @@
 public final class QueuePlayer: Player, @unchecked Sendable {
     /// - Parameters:
     ///   - items: played in this order.
+    ///   - output: where pictures are shown; nil: only sound is played. Films do not follow each other without a gap.
     ///   - session: nil: that of ``AudioSession/sharedInstance(bus:)``.
-    public convenience init(items: [PlayerItem], session: AudioSession? = nil) {
-        self.init(items, session, removesPlayed: true, environment: [:])
+    public convenience init(items: [PlayerItem], output: MoviePlayer.Output? = nil, session: AudioSession? = nil) {
+        self.init(items, output: output, session, removesPlayed: true, environment: [:])
     }
 
     /// What is played now and then.

@@ -44,6 +44,7 @@ extension MoviePlugin {
                     try movie.step(Int(call.arguments[0].int32Value ?? 0))
                 }
             },
+            .init("RequestThumbnails", "ads") { movie, call in movie.requestThumbnails(call) },
             .init("Exit", "") { movie, call in
                 movie.exit()
                 call.reply()
@@ -55,6 +56,24 @@ extension MoviePlugin {
         do throws(SessionError) {
             try player.changing(body)
             call.reply()
+        } catch {
+            call.fail(Failure(error))
+        }
+    }
+
+    private func requestThumbnails(_ call: Invocation) {
+        do throws(SessionError) {
+            guard let uri = player.engine.uri else {
+                throw SessionError(.notReady, "no film is loaded: load one first")
+            }
+            guard sourceType == "file" else {
+                throw SessionError(.notSupported, "pictures are taken of films in files on this machine alone")
+            }
+            let times = call.arguments[0].arrayValue?.compactMap(\.doubleValue) ?? []
+            let job = try thumbnails.request(uri, times, call.arguments[1].stringValue ?? "", for: call.sender) {
+                [weak self] image in self?.emit("ThumbnailImage", image)
+            }
+            call.reply([.objectPath(job)])
         } catch {
             call.fail(Failure(error))
         }
@@ -108,6 +127,15 @@ extension MoviePlugin {
                         throw Failure(.badParameter("InitialPlaybackTime must be -1, or seconds from 0, not \(time)"))
                     }
                     movie.player.changing { movie.initialTime = time }
+                }),
+            .init(
+                "EndPlaybackTime", "d", { .double($0.film.endTime ?? -1) },
+                set: { movie, value throws(Failure) in
+                    let time = value.doubleValue ?? .nan
+                    guard time == -1 || (time > 0 && time < 1e9) else {
+                        throw Failure(.badParameter("EndPlaybackTime must be -1, or seconds above 0, not \(time)"))
+                    }
+                    movie.player.changing { movie.film.endTime = time < 0 ? nil : time }
                 }),
             .init("Fullscreen", "b", { .bool($0.screen.isFullscreen) }),
             .init("ReadyForDisplay", "b", { .bool($0.screen.isReady) }),

@@ -32,6 +32,10 @@ public final class MoviePlugin: Plugin {
     /// Where a film begins, in seconds; −1: at its beginning.
     var initialTime = -1.0
     private let saver: ScreenSaver
+    /// It takes pictures for a client, or does so no more.
+    public var onBusyChanged: ((_ isBusy: Bool) -> Void)?
+    lazy var thumbnails = ThumbnailRequests(on: connection, loop) { [unowned self] in onBusyChanged?($0) }
+    private let loop: EventLoop
     private var announcement: Announcement<MoviePlugin>?
     private var isServed = false
 
@@ -41,7 +45,7 @@ public final class MoviePlugin: Plugin {
         _ engine: any FilmEngine, on screen: any MovieScreen, _ description: AudioSessionClient.Description,
         on connection: Connection, _ loop: EventLoop
     ) {
-        (film, self.screen, self.connection) = (engine, screen, connection)
+        (film, self.screen, self.connection, self.loop) = (engine, screen, connection, loop)
         player = PlayerPlugin(engine, description, kind: .moviePlayer, on: connection, loop)
         saver = ScreenSaver(description.name, on: connection)
         player.onSettled = { [unowned self] in settle() }
@@ -82,8 +86,8 @@ public final class MoviePlugin: Plugin {
     }
 
     private func opened() {
-        if player.engine.uri == nil { screen.begin() }
-        if player.engine.uri != nil, initialTime > 0 { player.engine.seek(to: initialTime) }
+        guard player.engine.uri != nil else { return screen.begin() }
+        if initialTime > 0 { player.engine.seek(to: initialTime) }
     }
 
     private func finish(_ reason: FinishReason, _ message: String? = nil) {
@@ -101,7 +105,7 @@ public final class MoviePlugin: Plugin {
         player.changing {}
     }
 
-    private func emit(_ member: String, _ arguments: [Value] = []) {
+    func emit(_ member: String, _ arguments: [Value] = []) {
         connection.objects.emit(
             path: player.path, interface: PluginKind.moviePlayer.interface, member: member, arguments)
     }

@@ -21,6 +21,7 @@ public enum MovieProgram {
         } complain: {
             host.complain($0)
         }
+        movie.onBusyChanged = { host.isBusy = $0 }
         movie.player.onQuit = { host.quit(0, ending: movie) }
         guard let item = arguments.item else { return movie }
         movie.onFinished = { reason, message in

@@ -73,7 +73,7 @@ extension GStreamerPlayer: FilmEngine {
         let time = last.time(after: steps)
         steps = 0
         // There is no picture after the last one.
-        if let duration, time >= Times.nanoseconds(duration) { return }
+        if let duration, time >= Times.nanoseconds(min(duration, endTime ?? duration)) { return }
         isAtEnd = false
         item.seek(to: time, told: true)
         leftTheBeginning()

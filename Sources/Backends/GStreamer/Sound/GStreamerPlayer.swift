@@ -140,6 +140,10 @@ public final class GStreamerPlayer: QueueingEngine {
         didSet { item?.loops = loops }
     }
 
+    public var endTime: Double? {
+        didSet { if endTime != oldValue { item?.end = endTime.map(Times.nanoseconds) } }
+    }
+
     public var meteringEnabled = false {
         didSet { if meteringEnabled != oldValue { applyFilters() } }
     }
@@ -193,7 +197,7 @@ public final class GStreamerPlayer: QueueingEngine {
     // MARK: The item
 
     public var position: Double {
-        if isAtEnd, let duration { return duration }
+        if isAtEnd, let duration { return min(duration, endTime ?? duration) }
         return item?.position ?? kept?.position ?? locatingPosition ?? 0
     }
     public var duration: Double? { item?.duration ?? kept?.duration }
@@ -356,6 +360,7 @@ public final class GStreamerPlayer: QueueingEngine {
             made.rate = rate
             made.loops = loops
             made.locator = locator
+            made.end = endTime.map(Times.nanoseconds)
             if pictures == nil { made.following = following }
             made.onEvent = { [weak self] in self?.take($0) }
             content = .item(made)

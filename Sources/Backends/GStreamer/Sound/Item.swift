@@ -44,6 +44,8 @@ final class Item {
     /// Neither played nor sought yet: the first picture is shown as the film was opened. In Matroska, its time may be that of
     /// a segment which the demuxer corrects after it.
     private(set) var isUntouched = true
+    /// A seek has set another end than that of the film.
+    private var hasHadEnd = false
     /// GStreamer's number of the last seek, and whether its segment was read to the end before the seek was done.
     private var seekNumber: guint32 = 0
     private var isReadToEnd = false
@@ -165,6 +167,12 @@ final class Item {
         set { handle(.rate(newValue)) }
     }
 
+    /// Where it ends, if before its own end.
+    var end: UInt? {
+        get { playhead.end }
+        set { handle(.end(newValue)) }
+    }
+
     func seek(to time: GstClockTime, told: Bool) {
         handle(.seek(Playhead.Target(time: min(time, knownEnd ?? time), isTold: told)))
     }
@@ -175,7 +183,10 @@ final class Item {
     /// Seeks to where it is: a change to its streams takes effect.
     func refresh() { handle(.seekHere(position: pipelinePosition)) }
 
-    private var knownEnd: GstClockTime? { knownDuration.map { GstClockTime(clamping: $0) } }
+    private var knownEnd: GstClockTime? {
+        guard let knownDuration else { return end }
+        return min(GstClockTime(clamping: knownDuration), end ?? .max)
+    }
 
     private var pipelinePosition: GstClockTime {
         let position = GstClockTime(clamping: pipeline.position ?? 0)
@@ -279,10 +290,13 @@ final class Item {
     private func send(_ flags: UInt32, to time: GstClockTime) -> Bool {
         seeks += 1
         isUntouched = false
+        if playhead.manner.end != nil { hasHadEnd = true }
         let flags = flags | (playhead.manner.isSegmented ? GST_SEEK_FLAG_SEGMENT.rawValue : 0)
         let event = gst_event_new_seek(
             rate, GST_FORMAT_TIME, GstSeekFlags(rawValue: flags), GST_SEEK_TYPE_SET, Int(clamping: time),
-            GST_SEEK_TYPE_NONE, -1)
+            // NONE would keep an end that was set before.
+            hasHadEnd ? GST_SEEK_TYPE_SET : GST_SEEK_TYPE_NONE,
+            playhead.manner.end.map { Int(clamping: $0) } ?? -1)
         (seekNumber, isReadToEnd) = (gst_event_get_seqnum(event), false)
         let seek = { [element = pipeline.element] in gst_element_send_event(element, event) != 0 }
         return pipeline.perform(

@@ -52,6 +52,8 @@ struct Playhead: Sendable, Hashable {
         case pause
         case seek(Target)
         case rate(Double)
+        /// Where the item ends, if before its own end; nil: there.
+        case end(UInt?)
         case loops(Int)
         case rewind
         /// A request concerns the item, so the next item counts as heard from now on.
@@ -105,11 +107,15 @@ struct Playhead: Sendable, Hashable {
         /// Whether the pipeline posts a message instead of ending at the end of the segment, so that the item can begin
         /// again without a gap.
         var isSegmented = false
+        /// Where the segment ends; nil: at the end of the item.
+        var end: UInt?
     }
 
     private(set) var phase = Phase.loading(next: nil)
     private(set) var wantsPlaying = false
     private(set) var rate = 1.0
+    /// Where the item ends for its listener; nil: at its own end.
+    private(set) var end: UInt?
     /// How often the item begins again, and how often it still does; negative: forever.
     private(set) var loops = 0
     var loopsLeft = 0
@@ -150,7 +156,8 @@ struct Playhead: Sendable, Hashable {
     }
 
     private var needsSegments: Bool { loopsLeft != 0 && source.canSeek }
-    private var needsSeek: Bool { manner != Manner(rate: rate, isSegmented: needsSegments) }
+    private var wanted: Manner { Manner(rate: rate, isSegmented: needsSegments, end: source.canSeek ? end : nil) }
+    private var needsSeek: Bool { manner != wanted }
 
     mutating func handle(_ input: Input) -> [Effect] {
         switch input {
@@ -158,6 +165,7 @@ struct Playhead: Sendable, Hashable {
         case .pause: pause()
         case .seek(let target): seek(target)
         case .rate(let rate): change(rate)
+        case .end(let end): change(end: end)
         case .seekHere(let position): seekHere(position)
         case .loops(let loops): change(loops)
         case .rewind: rewind()
@@ -201,13 +209,19 @@ struct Playhead: Sendable, Hashable {
         var next: Target?
         if case .steady(let waiting) = phase { next = waiting }
         phase = .seeking(target, next: next)
-        manner = Manner(rate: rate, isSegmented: needsSegments)
+        manner = wanted
         return [.seek(target)]
     }
 
     private mutating func change(_ rate: Double) -> [Effect] {
         guard rate != self.rate else { return [] }
         self.rate = rate
+        return isReady ? crossed() + [.seekHere] : []
+    }
+
+    private mutating func change(end: UInt?) -> [Effect] {
+        guard end != self.end else { return [] }
+        self.end = end
         return isReady ? crossed() + [.seekHere] : []
     }
 
@@ -293,7 +307,7 @@ struct Playhead: Sendable, Hashable {
     /// Plays again from the beginning. The last time, it does so without the message, so that the item ends.
     private mutating func beginAgain(isAtOnce: Bool) -> [Effect] {
         if loopsLeft > 0 { loopsLeft -= 1 }
-        manner = Manner(rate: rate, isSegmented: needsSegments)
+        manner = wanted
         if isAtOnce { phase = .seeking(Target(time: 0, isTold: false), next: nil) }
         return [.beginAgain(isAtOnce: isAtOnce)]
     }
