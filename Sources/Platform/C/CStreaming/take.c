@@ -26,6 +26,7 @@ struct shim_take {
     guint64 pictures, samples;  // in the film
     gboolean begins;  // begins when the first picture has arrived
     gboolean is_closed;  // the last part has an end, and no other follows
+    gboolean pictures_passed, sound_passed;  // the last ones, and they are behind the tees
     gboolean is_told;
     gint frame;  // bytes of one sample of all channels
 };
@@ -72,21 +73,16 @@ static void begin_if_known(shim_take *take) {
 static guint64 end_number(const shim_take *take, const shim_part *part) {
     return part->first + steps(take, part->until - part->from);
 }
-static guint64 last_number(shim_take *take) {
-    shim_part *part = last_part(take);
-    guint64 end = part && part->until != GST_CLOCK_TIME_NONE ? end_number(take, part) : G_MAXUINT64;
-    return MIN(end, take->limit);
-}
+// Everything of the film has passed the gates, and what comes after it has arrived: so its last picture and its last sound are
+// behind the tees, and the end may follow them.
 static void check_end(shim_take *take) {
-    if (take->is_told || !take->parts->len) return;
-    guint64 last = last_number(take);
-    gboolean is_full = take->pictures >= take->limit;
-    shim_part *part = last_part(take);
-    if (!is_full && !(take->is_closed && take->picture_head >= part->until)) return;
-    if (take->rate && take->samples < sample_of(take, last) && !(take->is_closed && take->sound_head >= part->until))
-        return;
+    if (take->is_told || !take->pictures_passed || (take->rate && !take->sound_passed)) return;
     take->is_told = TRUE;
-    tell(take, is_full ? "take-full" : "take-over");
+    tell(take, take->pictures >= take->limit ? "take-full" : "take-over");
+}
+static gboolean is_closed_before(shim_take *take, guint64 head) {
+    shim_part *part = last_part(take);
+    return take->is_closed && part && head >= part->until;
 }
 
 // MARK: Pictures
@@ -112,12 +108,13 @@ gboolean shim_take_picture(shim_take *take, guint64 time, guint64 *place) {
         take->pictures = number + 1;
         *place = picture_time(take, number);
     }
-    check_end(take);
     g_mutex_unlock(&take->lock);
     return belongs;
 }
 void shim_take_saw_picture(shim_take *take, guint64 time) {
     g_mutex_lock(&take->lock);
+    // The picture before it has passed the tee.
+    if (take->pictures >= take->limit || is_closed_before(take, take->picture_head)) take->pictures_passed = TRUE;
     if (!take->parts->len) take->anchor = time;
     take->picture_head = MAX(take->picture_head, time + picture_time(take, 1));
     begin_if_known(take);
@@ -157,12 +154,13 @@ gboolean shim_take_sound(
         *place = gst_util_uint64_scale((guint64)from, GST_SECOND, (guint64)take->rate);
         take->samples = (guint64)until;
     }
-    check_end(take);
     g_mutex_unlock(&take->lock);
     return belongs;
 }
 void shim_take_saw_sound(shim_take *take, guint64 end) {
     g_mutex_lock(&take->lock);
+    gboolean is_full = take->limit != G_MAXUINT64 && take->samples >= sample_of(take, take->limit);
+    if (is_full || is_closed_before(take, take->sound_head)) take->sound_passed = TRUE;
     take->sound_head = MAX(take->sound_head, end);
     begin_if_known(take);
     check_end(take);
