@@ -24,26 +24,22 @@ import Testing
                 try FileManager.default.copyItem(
                     atPath: repository.path + "/data/plugins/cache.plugin", toPath: plugins + "/cache.plugin")
             }
-            if let cache {
-                let path = try home.folder(".config/sessiond") + "/sessiond.conf"
-                try Data("[player]\ncache = \(cache)\n".utf8).write(to: URL(fileURLWithPath: path))
-            }
             pulse = try ServerKind.standard.server(sinks: ["speaker"])
+            if let cache {
+                // Where the programs that use this server look for settings.
+                let folder = (pulse.environment["XDG_CONFIG_HOME"] ?? home.path) + "/sessiond"
+                try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+                try Data("[player]\ncache = \(cache)\n".utf8).write(
+                    to: URL(fileURLWithPath: folder + "/sessiond.conf"))
+            }
             ear = try Ear(pulse, sink: "speaker")
-            daemon = try DaemonStage(pulse: pulse, environment: Self.folders(home))
+            daemon = try DaemonStage(pulse: pulse, environment: ["HOME": home.path, "PATH": "/usr/bin:/bin"])
             guard daemon.waitForServer() else { throw SupportError("sessiond does not find the sound server") }
-        }
-
-        private static func folders(_ home: PrivateFolder) -> [String: String] {
-            [
-                "HOME": home.path, "XDG_CONFIG_HOME": home.path + "/.config", "XDG_CACHE_HOME": home.path + "/.cache",
-                "XDG_DATA_HOME": home.path + "/.local/share", "XDG_DATA_DIRS": home.path, "PATH": "/usr/bin:/bin",
-            ]
         }
 
         func player(_ arguments: [String] = []) throws -> PluginProgram {
             var environment = pulse.environment.merging(daemon.bus.environment) { $1 }
-            environment.merge(Self.folders(home)) { $1 }
+            environment["HOME"] = home.path
             environment["GST_REGISTRY"] = PlayerStage.registry
             let child = try Child(try builtProduct(named: "sessiond-player"), arguments, environment: environment)
             return try PluginProgram(
@@ -154,7 +150,7 @@ import Testing
         let player = try stage.player()
         #expect(player.call("Load", [.string(stage.origin.url("short.wav"))]) == nil && player.call("Play") == nil)
         #expect(eventually(timeout: 30) { player.signals.contains("Finished true") })
-        #expect(player.child.errors.contains("/short.wav is not kept: "), "\(player.child.errors)")
+        #expect(player.child.line { $0.contains("/short.wav is not kept: ") } != nil, "\(player.child.errors)")
     }
 
     @Test func cacheThatIsKilled_isStartedAgain_andThePlayerGoesOn() throws {
@@ -174,7 +170,7 @@ import Testing
         #expect(stage.hasWholeFile)
         // What was not recorded yet, at most 256 KiB, and what was on its way.
         #expect(stage.origin.sent < size + 1_000_000, "\(stage.origin.sent) of \(size)")
-        #expect(player.child.errors.contains("the cache has ended"), "\(player.child.errors)")
+        #expect(player.child.line { $0.contains("the cache has ended") } != nil, "\(player.child.errors)")
     }
 
     @Test func whatHasNoSize_isReadAtItsAddress() throws {
@@ -185,7 +181,8 @@ import Testing
         #expect(player.call("Load", [.string(stage.origin.url("radio"))]) == nil && player.call("Play") == nil)
         #expect(eventually(timeout: 30) { player.signals.contains("Finished true") }, "\(player.signals)")
         // The second request is that of the player.
-        #expect(stage.origin.requests.map(\.range) == ["0-", ""] && stage.kept.isEmpty)
+        #expect(stage.origin.requests.map(\.range) == ["0-", ""])
+        #expect(!stage.kept.contains { $0.hasSuffix(".media") || $0.hasSuffix(".map") })
     }
 
     @Test func example_keepsAnEpisode_andPlaysItWithoutTheNetwork() throws {

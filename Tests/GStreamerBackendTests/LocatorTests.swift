@@ -70,7 +70,8 @@ import Testing
         locator.asked[1].answer(film)
         #expect(stage.hears(880, above: -8))
         #expect(stage.until { !stage.finished.isEmpty })
-        #expect(stage.ear.level(of: 440) < -60)
+        // Heard, it is louder than -8 dB. The abrupt end of the other tone has a little of every frequency.
+        #expect(stage.ear.level(of: 440) < -30)
         player.unload()
         #expect(locator.kept.isEmpty)
     }
