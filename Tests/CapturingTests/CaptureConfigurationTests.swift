@@ -5,13 +5,13 @@ import Testing
 @testable import ReferenceModel
 
 @Suite struct CaptureConfigurationTests {
-    private static func camera(_ id: String, _ width: Int = 640, _ height: Int = 480) -> CaptureDevice {
+    private static func camera(_ id: String, _ width: Int = 640, _ height: Int = 480) -> CaptureSource {
         let format = CaptureFormat(width: width, height: height, rate: CaptureRate(30), pixels: "YUY2")
-        return CaptureDevice(id: id, name: id, media: .video, position: .front, formats: [format])
+        return CaptureSource(id: id, name: id, media: .video, position: .front, formats: [format])
     }
     private static let front = camera("front")
     private static let back = camera("back", 1280, 720)
-    private static let microphone = CaptureDevice(id: "mic", name: "Mic", media: .audio)
+    private static let microphone = CaptureSource(id: "mic", name: "Mic", media: .audio)
 
     private func code(_ body: () throws(SessionError) -> Void) -> SessionError.Code? {
         do throws(SessionError) {

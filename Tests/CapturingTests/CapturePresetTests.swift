@@ -43,9 +43,9 @@ import Testing
 
     @Test func cameraWithoutUsableFormats_hasNoPresets() {
         let odd = [Self.format(0, 0, 30), CaptureFormat(width: 640, height: 480, rate: CaptureRate(0), pixels: "YUY2")]
-        #expect(CaptureDevice(id: "a", name: "A", media: .video, formats: odd).presets.isEmpty)
-        #expect(CaptureDevice(id: "a", name: "A", media: .video).presets.isEmpty)
-        #expect(CaptureDevice(id: "m", name: "M", media: .audio, formats: Self.webcam).presets.isEmpty)
+        #expect(CaptureSource(id: "a", name: "A", media: .video, formats: odd).presets.isEmpty)
+        #expect(CaptureSource(id: "a", name: "A", media: .video).presets.isEmpty)
+        #expect(CaptureSource(id: "m", name: "M", media: .audio, formats: Self.webcam).presets.isEmpty)
     }
 
     @Test func slowCamera_isUsedIfThereIsNoOther() {

@@ -22,7 +22,7 @@ package struct CaptureConfiguration: Sendable, Hashable {
 
     package struct Input: Sendable, Hashable {
         package let id: UInt32
-        package let device: CaptureDevice
+        package let device: CaptureSource
     }
 
     package struct Output: Sendable, Hashable {
@@ -36,8 +36,8 @@ package struct CaptureConfiguration: Sendable, Hashable {
         package fileprivate(set) var outputs: [Output] = []
         package fileprivate(set) var preset = CapturePreset.high
 
-        package var camera: CaptureDevice? { inputs.first { $0.device.media == .video }?.device }
-        package var microphone: CaptureDevice? { inputs.first { $0.device.media == .audio }?.device }
+        package var camera: CaptureSource? { inputs.first { $0.device.media == .video }?.device }
+        package var microphone: CaptureSource? { inputs.first { $0.device.media == .audio }?.device }
         package func has(_ kind: OutputKind) -> Bool { outputs.contains { $0.kind == kind } }
         /// Whether sound is recorded: a microphone that no output uses needs no audio session.
         package var usesSound: Bool { microphone != nil && has(.movieFile) }
@@ -87,7 +87,7 @@ package struct CaptureConfiguration: Sendable, Hashable {
     // MARK: Inputs
 
     /// Why the device cannot be an input now; nil: it can.
-    package func refusal(ofInput device: CaptureDevice) -> SessionError? {
+    package func refusal(ofInput device: CaptureSource) -> SessionError? {
         let next = next
         if next.inputs.contains(where: { $0.device.id == device.id }) {
             return SessionError(.isBusy, "'\(device.name)' is an input already")
@@ -113,7 +113,7 @@ package struct CaptureConfiguration: Sendable, Hashable {
     }
 
     /// - Returns: the number of the input.
-    package mutating func addInput(_ device: CaptureDevice) throws(SessionError) -> UInt32 {
+    package mutating func addInput(_ device: CaptureSource) throws(SessionError) -> UInt32 {
         if let refusal = refusal(ofInput: device) { throw refusal }
         var next = next
         lastID += 1
@@ -176,7 +176,7 @@ package struct CaptureConfiguration: Sendable, Hashable {
     }
 
     /// Another camera in the place of the current one, in a pair or as one change.
-    package mutating func switchCamera(to device: CaptureDevice) throws(SessionError) -> UInt32 {
+    package mutating func switchCamera(to device: CaptureSource) throws(SessionError) -> UInt32 {
         var next = next
         guard let place = next.inputs.firstIndex(where: { $0.device.media == .video }) else {
             throw .badParameter("there is no camera to switch from: add one")
@@ -217,7 +217,7 @@ package struct CaptureConfiguration: Sendable, Hashable {
         }
     }
 
-    private static func unfit(_ camera: CaptureDevice, _ preset: CapturePreset) -> SessionError {
+    private static func unfit(_ camera: CaptureSource, _ preset: CapturePreset) -> SessionError {
         let presets = camera.presets.map(\.rawValue).joined(separator: ", ")
         return SessionError(
             .notSupported,

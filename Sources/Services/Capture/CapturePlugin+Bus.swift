@@ -25,11 +25,11 @@ extension CapturePlugin {
             method("Devices", "a{sv}") { (capture, call) throws(Failure) in
                 try capture.callers.require(call.sender, to: "see cameras")
                 let reader = try OptionReader(call.arguments[0], known: ["media", "position"])
-                let media: CaptureDevice.Media? = try word(reader, "media")
+                let media: CaptureSource.Media? = try word(reader, "media")
                 let position: CapturePosition? = try word(reader, "position")
                 capture.monitor.refresh()
                 let cameras = capture.monitor.cameras.map(\.device)
-                func answer(_ microphones: [CaptureDevice]) {
+                func answer(_ microphones: [CaptureSource]) {
                     let devices = (cameras + microphones).filter { device in
                         (media == nil || device.media == media) && (position == nil || device.position == position)
                     }
@@ -88,7 +88,7 @@ extension CapturePlugin {
         return word
     }
 
-    func fields(_ device: CaptureDevice) -> [(String, Value)] {
+    func fields(_ device: CaptureSource) -> [(String, Value)] {
         [
             ("id", .string(device.id)), ("name", .string(device.name)), ("media", .string(device.media.rawValue)),
             ("position", .string(device.position.rawValue)),

@@ -72,20 +72,20 @@ public final class CapturePlugin: Plugin {
     // MARK: Devices
 
     /// The microphones as the daemon knows them; the first one is that of the route.
-    func microphones(_ reply: @escaping ([CaptureDevice]) -> Void) {
-        let route = CaptureDevice(id: CaptureSession.routeInput, name: "Microphone", media: .audio)
+    func microphones(_ reply: @escaping ([CaptureSource]) -> Void) {
+        let route = CaptureSource(id: CaptureSession.routeInput, name: "Microphone", media: .audio)
         host.connection.call(
             BusName.service, ObjectPath.root, StandardName.properties, "Get",
             [.string(BusName.manager), .string("AvailableInputs")], timeout: 5
         ) { answer in
             let ports = (try? answer.get())?.first?.unwrapped.ports ?? []
             guard !ports.isEmpty else { return reply([]) }
-            reply([route] + ports.map { CaptureDevice(id: $0.uid, name: $0.name, media: .audio) })
+            reply([route] + ports.map { CaptureSource(id: $0.uid, name: $0.name, media: .audio) })
         }
     }
 
     /// The names of the sessions that use a device.
-    func users(of device: CaptureDevice) -> [String] {
+    func users(of device: CaptureSource) -> [String] {
         sessions.values.sorted { $0.number < $1.number }.filter { $0.isRunning && $0.uses(device.id) }.map(\.name)
     }
 

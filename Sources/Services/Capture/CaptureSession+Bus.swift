@@ -110,7 +110,7 @@ extension CaptureSession {
     }
 
     /// A device by its id, for one who waits.
-    private func device(_ id: String, _ reply: @escaping (Result<CaptureDevice, Failure>) -> Void) {
+    private func device(_ id: String, _ reply: @escaping (Result<CaptureSource, Failure>) -> Void) {
         plugin.monitor.refresh()
         if let camera = plugin.monitor.camera(id) { return reply(.success(camera.device)) }
         plugin.microphones { microphones in
@@ -216,7 +216,7 @@ extension CaptureSession {
                 let text = call.arguments[0].stringValue ?? ""
                 let current = session.configuration.next.camera?.id
                 let cameras = session.plugin.monitor.cameras.map(\.device)
-                let found: CaptureDevice?
+                let found: CaptureSource?
                 if text.isEmpty {
                     // The one after the current one.
                     let place = cameras.firstIndex { $0.id == current }

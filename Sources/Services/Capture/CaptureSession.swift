@@ -136,7 +136,7 @@ final class CaptureSession {
         }
     }
 
-    private static func gone(_ device: CaptureDevice) -> SessionError {
+    private static func gone(_ device: CaptureSource) -> SessionError {
         SessionError(.resourceNotAvailable, "the camera '\(device.name)' is not connected")
     }
 

@@ -10,11 +10,11 @@ import GStreamerBase
 package final class CameraMonitor {
     /// A camera, and how to open it.
     package final class Camera {
-        package let device: CaptureDevice
+        package let device: CaptureSource
         /// Owned.
         private let handle: UnsafeMutablePointer<GstDevice>
 
-        fileprivate init(_ device: CaptureDevice, _ handle: UnsafeMutablePointer<GstDevice>) {
+        fileprivate init(_ device: CaptureSource, _ handle: UnsafeMutablePointer<GstDevice>) {
             self.device = device
             self.handle = handle
             gst_object_ref(handle)
@@ -128,7 +128,7 @@ package final class CameraMonitor {
 
 /// What GStreamer tells about a camera.
 private enum CameraFacts {
-    static func device(_ handle: UnsafeMutablePointer<GstDevice>) -> CaptureDevice? {
+    static func device(_ handle: UnsafeMutablePointer<GstDevice>) -> CaptureSource? {
         let properties = gst_device_get_properties(handle)
         defer { if let properties { gst_structure_free(properties) } }
         func text(_ key: String) -> String? {
@@ -139,7 +139,7 @@ private enum CameraFacts {
         // What stays after a restart: the node's name has the place of the device on its bus.
         guard let id = text("node.name") ?? text("device.bus_path") ?? text("device.path") else { return nil }
         let place = text("sessiond.camera.position") ?? text("api.libcamera.location")
-        return CaptureDevice(
+        return CaptureSource(
             id: id, name: text("node.description") ?? String(cString: name), media: .video,
             position: place.flatMap(CapturePosition.init) ?? .unspecified, formats: formats(of: handle))
     }

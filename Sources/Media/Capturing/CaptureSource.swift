@@ -45,7 +45,7 @@ package enum CapturePosition: String, Sendable, Hashable, CaseIterable {
 }
 
 /// A camera or a microphone (AVCaptureDevice).
-package struct CaptureDevice: Sendable, Hashable {
+package struct CaptureSource: Sendable, Hashable {
     package enum Media: String, Sendable, Hashable, CaseIterable { case video, audio }
 
     /// The same after a restart of the machine.
