@@ -104,7 +104,7 @@ final class FilmRun {
         if isInteractive { keyboard = Keyboard(loop) { [unowned self] in pressed($0) } }
         signals = [SIGINT, SIGTERM, SIGHUP, SIGQUIT].map { number in
             loop.watch(signal: number) { [unowned self] in
-                if isStopping { loop.quit(128 + number) } else { stop() }
+                if isStopping || !hasBegun { loop.quit(128 + number) } else { stop() }
             }
         }
         subscriptions = [
@@ -195,6 +195,8 @@ final class FilmRun {
         line.style = isPaused ? .warning : .bad
         line.remark = isPaused ? (isInterrupted ? pauseReason ?? " " : " ") : ""
         if !isInteractive, isPaused != wasPaused { Output.line(isPaused ? line.state : "resumed") }
+        // It goes on, so what had stopped it is mended.
+        if wasPaused, !isPaused { failure = nil }
         if !isPaused { isPausedByUs = false }
         // Without a terminal, the user could not resume it.
         if isPaused, !isInterrupted, !isPausedByUs, !isInteractive {

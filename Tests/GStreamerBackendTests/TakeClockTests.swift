@@ -115,6 +115,32 @@ import Testing
         #expect(abs(stage.samples[0].lowerBound - stage.time(ofPicture: first) * 48 / 1_000_000) <= 1)
     }
 
+    /// A camera that is opened again sends nothing for a while: no picture has the last number of the film.
+    @Test func limitWithinAGapOfThePictures_endsTheFilm() throws {
+        let stage = try Stage()
+        stage.run(to: 300_000_000)
+        shim_take_begin(stage.take, 30)
+        stage.run(to: 1_000_000_000)
+        stage.skipPictures(30)
+        stage.run(to: 3_000_000_000)
+        #expect(stage.posted == ["take-full"])
+        #expect(stage.pictures.count < 30 && stage.sampleCount == 48_000)
+    }
+
+    /// Without sound nothing happens while the camera is away: it is no part of the film.
+    @Test func cameraThatComesBackLate_leavesNoHoleInAFilmWithoutSound() throws {
+        let stage = try Stage(hasSound: false)
+        shim_take_begin(stage.take, 60)
+        stage.run(to: 1_000_000_000, hasSound: false)
+        shim_take_pause(stage.take)
+        shim_take_resume(stage.take)
+        stage.skipPictures(120)
+        stage.run(to: 8_000_000_000, hasSound: false)
+        #expect(stage.pictures.count == 60)
+        #expect(stage.posted == ["take-full"])
+        stage.expectWhole()
+    }
+
     @Test(arguments: [24, 25, 30, 50, 60]) func otherRates_areExactToo(rate: Int) throws {
         let stage = try Stage(rate)
         shim_take_begin(stage.take, UInt(rate) * 2)

@@ -153,7 +153,7 @@ public actor CaptureSession {
     }
 
     /// At most one camera and one microphone.
-    /// - Throws: why it cannot be added, `NotFound` if it is gone.
+    /// - Throws: why it cannot be added, `ResourceNotAvailable` if it is gone.
     @discardableResult
     public func addInput(_ device: CaptureDevice) async throws(SessionError) -> Input {
         let answer = try await ask("AddInput", [.string(device.id), .properties([])])
@@ -252,7 +252,7 @@ public actor CaptureSession {
 
     /// Begins a film with the next picture; ``Notice/didFinishRecording(path:isComplete:reason:)`` is its end.
     /// - Parameter file: ends in `.mp4`, `.mov`, `.mkv` or `.webm`; nil: a new file in the user's folder for videos.
-    /// - Throws: `FileAlreadyExists`, `NotReady` while it does not run.
+    /// - Throws: `FileAlreadyExists`, `CannotStartRecording` while it does not run.
     public func startRecording(to file: String? = nil, _ film: Film = Film()) async throws(SessionError) {
         var values: [(String, Value)] = [
             ("quality", .string(film.quality.rawValue)), ("overwrite", .bool(film.overwrites)),

@@ -62,7 +62,16 @@ public struct ImagePicker: Sendable {
             try await session.startRecording(to: file, film)
             var failure = SessionError(.mediaServicesFailed, "the film has not ended")
             for await notice in notices {
-                if case .runtimeError(let error) = notice { failure = error }
+                switch notice {
+                case .runtimeError(let error):
+                    failure = error
+                    // Nobody resumes it. If the plugin is gone, this fails.
+                    do throws(SessionError) { try await session.stopRecording() } catch { throw failure }
+                case .interruptionEnded:
+                    // Without the should-resume hint it would wait for ever.
+                    if try await session.status.isPaused { try await session.stopRecording() }
+                case .didStartRecording, .didFinishRecording, .wasInterrupted: break
+                }
                 guard case .didFinishRecording(let path, let isComplete, _) = notice else { continue }
                 guard isComplete else { break }
                 await session.close()

@@ -160,9 +160,11 @@ final class CaptureSession {
         engine.onCameraLost = { [unowned self] message in changing { cameraLost(message) } }
         engine.onSoundLost = { [unowned self] message in
             changing {
-                guard engine.film != nil else { return }
-                perform(take.handle(.paused))
-                runtimeError(.mediaServicesFailed, "\(message); the film is paused")
+                // What records next asks for the microphone again.
+                driver?.take(.engineLost)
+                let hasFilm = engine.film != nil
+                runtimeError(.mediaServicesFailed, hasFilm ? "\(message); the film is paused" : message)
+                if hasFilm { perform(take.handle(.paused)) }
             }
         }
         engine.onFailed = { [unowned self] message in
@@ -190,8 +192,9 @@ final class CaptureSession {
         absent.disarm()
         retry.disarm()
         perform(take.handle(.cameraBack))
-        setInterruption("")
-        emit("InterruptionEnded", [])
+        let isInCall = configuration.current.usesSound && driver?.grant.isInterrupted == true
+        setInterruption(isInCall ? "audio-device-in-use" : "")
+        if !isInCall { emit("InterruptionEnded", []) }
     }
 
     func stop(_ reply: @escaping Reply) {
@@ -248,10 +251,20 @@ final class CaptureSession {
                 on: plugin.host.connection
             ) { _ in }
             let driver = GrantDriver(session, on: plugin.host.loop)
-            driver.changing = { [unowned self] body in changing(body) }
+            driver.changing = { [unowned self] body in
+                changing {
+                    body()
+                    settleInterruption()
+                }
+            }
             driver.onStart = { [unowned self] in granted() }
             driver.onSilence = { [unowned self] in engine?.closeMicrophone() }
-            session.onEvent = { [unowned self] event in changing { heard(event) } }
+            session.onEvent = { [unowned self] event in
+                changing {
+                    heard(event)
+                    settleInterruption()
+                }
+            }
             (audio, self.driver) = (session, driver)
         }
         driver?.ask(reply)
@@ -275,7 +288,9 @@ final class CaptureSession {
         guard let engine, let device = configuration.current.microphone else { return ready() }
         guard device.id != Self.routeInput else { return engine.openMicrophone(nil, ready: ready) }
         audio?.setPreferredInput(uid: device.id) { [weak self, weak engine] _ in
-            self?.audio?.properties { [weak engine] result in
+            self?.audio?.properties { [weak self, weak engine] result in
+                // A call may have begun meanwhile.
+                guard self?.driver?.grant.sounds == true else { return }
                 let route = (try? result.get())?["CurrentRoute"]?.route
                 // The uid is the server's name of the source, or that name with `/` and the name of a port.
                 let source = route?.inputs.first.map { String($0.uid.prefix { $0 != "/" }) }
@@ -298,7 +313,7 @@ final class CaptureSession {
             driver?.take(.ended(shouldResume: shouldResume, canResume: isRunning))
             guard driver?.grant.isInterrupted != true, !isAsking else { return }
             perform(take.handle(.notResumed))
-            if !interruption.isEmpty {
+            if !interruption.isEmpty, lostCamera == nil {
                 setInterruption("")
                 emit("InterruptionEnded", [])
             }
@@ -316,6 +331,17 @@ final class CaptureSession {
         case .registered: driver?.registered()
         case .refused: if audio?.path != nil { driver?.take(.expelled) }
         }
+    }
+
+    /// An interruption that nothing ends by itself any more, for example because a second call came: the film waits for the
+    /// user.
+    private func settleInterruption() {
+        guard interruption == "audio-device-in-use", lostCamera == nil, let grant = driver?.grant, !grant.isInterrupted,
+            !grant.sounds, !isAsking
+        else { return }
+        perform(take.handle(.notResumed))
+        setInterruption("")
+        emit("InterruptionEnded", [])
     }
 
     private var isAsking: Bool { if case .asking = driver?.grant.state { true } else { false } }

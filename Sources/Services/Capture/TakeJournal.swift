@@ -39,7 +39,7 @@ final class TakeJournal {
 
     /// A film is complete, or gone.
     func remove(_ film: String) {
-        takes.removeAll { $0.film == film }
+        if let place = takes.firstIndex(where: { $0.film == film }) { takes.remove(at: place) }
         write()
     }
 
@@ -72,7 +72,8 @@ final class TakeJournal {
     func mendOthers() -> [Mended] {
         guard let folder else { return [] }
         var mended: [Mended] = []
-        for name in namesIn(folder).sorted() where folder + "/" + name != path {
+        // This process has none yet. A process before it may have had the same number.
+        for name in namesIn(folder).sorted() {
             let file = open(folder + "/" + name, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
             guard file >= 0 else { continue }
             defer { close(file) }

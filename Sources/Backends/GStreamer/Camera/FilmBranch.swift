@@ -124,8 +124,12 @@ package final class FilmBranch {
     }
 
     private static func open(_ recipe: FilmRecipe) throws(SessionError) -> Int32 {
-        let flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | (recipe.replaces ? 0 : O_EXCL)
-        let descriptor = Glibc.open(recipe.path, flags, 0o600)
+        var old = stat()
+        // The old file itself stays as it is: another film may be written to it, or a link may lead to it.
+        if recipe.replaces, lstat(recipe.path, &old) == 0, [S_IFREG, S_IFLNK].contains(old.st_mode & S_IFMT) {
+            unlink(recipe.path)
+        }
+        let descriptor = Glibc.open(recipe.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NONBLOCK, 0o600)
         guard descriptor >= 0 else {
             switch errno {
             case EEXIST: throw SessionError(.fileAlreadyExists, "'\(recipe.path)' exists already")
@@ -142,6 +146,13 @@ package final class FilmBranch {
             throw SessionError(.cannotStartRecording, "'\(recipe.path)' is not an ordinary file")
         }
         return descriptor
+    }
+
+    /// Whether the path leads to the file of this film, and not to another one by now.
+    private var isStillItsName: Bool {
+        var (named, own) = (stat(), stat())
+        return lstat(path, &named) == 0 && fstat(descriptor, &own) == 0 && named.st_dev == own.st_dev
+            && named.st_ino == own.st_ino
     }
 
     private func connect(_ names: [(name: String, hasSound: Bool)]) {
@@ -328,7 +339,7 @@ package final class FilmBranch {
     private func finish(_ outcome: Outcome) {
         guard state == .settling else { return }
         state = .closed
-        if outcome == .empty { unlink(path) }
+        if outcome == .empty, isStillItsName { unlink(path) }
         let (finished, closed) = (onFinished, onClosed)
         (onFinished, onClosed) = (nil, nil)
         finished?(outcome)

@@ -78,11 +78,19 @@ static guint64 end_number(const shim_take *take, const shim_part *part) {
 static void check_end(shim_take *take) {
     if (take->is_told || !take->pictures_passed || (take->rate && !take->sound_passed)) return;
     take->is_told = TRUE;
-    tell(take, take->pictures >= take->limit ? "take-full" : "take-over");
+    tell(take, take->pictures >= take->limit || !take->is_closed ? "take-full" : "take-over");
 }
 static gboolean is_closed_before(shim_take *take, guint64 head) {
     shim_part *part = last_part(take);
     return take->is_closed && part && head >= part->until;
+}
+// Whether a picture comes after the limit, although not all pictures before it came: a camera was opened again, for example.
+static gboolean is_past_limit(shim_take *take, guint64 time) {
+    const shim_part *part = last_part(take);
+    guint64 half = picture_time(take, 1) / 2;
+    if (!part || take->limit == G_MAXUINT64 || time + half < part->from) return FALSE;
+    if (part->until != GST_CLOCK_TIME_NONE && time + half >= part->until) return end_number(take, part) >= take->limit;
+    return part->first + (time > part->from ? steps(take, time - part->from) : 0) >= take->limit;
 }
 
 // MARK: Pictures
@@ -114,7 +122,12 @@ gboolean shim_take_picture(shim_take *take, guint64 time, guint64 *place) {
 void shim_take_saw_picture(shim_take *take, guint64 time) {
     g_mutex_lock(&take->lock);
     // The picture before it has passed the tee.
-    if (take->pictures >= take->limit || is_closed_before(take, take->picture_head)) take->pictures_passed = TRUE;
+    if (take->pictures >= take->limit || is_past_limit(take, time) || is_closed_before(take, take->picture_head))
+        take->pictures_passed = TRUE;
+    // Without sound, a part begins with its first picture, however late it comes.
+    shim_part *part = last_part(take);
+    if (!take->rate && part && part->until == GST_CLOCK_TIME_NONE && take->pictures <= part->first && time > part->from)
+        part->from = time;
     if (!take->parts->len) take->anchor = time;
     take->picture_head = MAX(take->picture_head, time + picture_time(take, 1));
     begin_if_known(take);
