@@ -4,7 +4,6 @@ extension FilmMending {
     mutating func readFragment(
         _ fragment: ArraySlice<UInt8>, at origin: Int, end: Int
     ) throws(Refusal) -> Bool {
-        let before = tracks
         var next = origin
         var isWhole = true
         var problem: Refusal?
@@ -17,7 +16,6 @@ extension FilmMending {
             }
         }
         if let problem { throw problem }
-        if !isWhole { tracks = before }
         return isWhole
     }
 
@@ -31,14 +29,15 @@ extension FilmMending {
         var isWhole = true
         var problem: Refusal?
         var place = next
-        let known = tracks
         var added = sampleCount
         MovieIndex.each(fragment) { kind, content in
             let flags = MovieIndex.number(content, 1, 3)
             switch kind {
             case "tfhd":
+                // The samples must have one reference, or each run of them would copy all that came before.
+                if let track { tracks[id] = track }
                 id = MovieIndex.number(content, 4, 4)
-                track = known[id]
+                track = tracks.removeValue(forKey: id)
                 values = track?.defaults ?? values
                 var field = 8
                 func take(_ flag: Int, _ count: Int) -> Int? {
@@ -56,6 +55,8 @@ extension FilmMending {
             case "tfdt": track?.samples.continue(at: MovieIndex.number(content, 4, content.first == 1 ? 8 : 4))
             case "trun":
                 guard problem == nil, isWhole, var samples = track?.samples else { return }
+                track?.samples = FilmSamples()
+                defer { track?.samples = samples }
                 let count = MovieIndex.number(content, 4, 4)
                 var field = 8
                 if flags & 0x1 != 0 {
@@ -100,15 +101,14 @@ extension FilmMending {
                         return
                     }
                 }
-                track?.samples = samples
             // Encryption, whose tables would be lost.
             case "senc", "saiz", "saio": problem = .unknown("it is encrypted")
             default: break
             }
         }
+        if let track { tracks[id] = track }
         if let problem { throw problem }
         sampleCount = added
-        if isWhole, let track { tracks[id] = track }
         next = place
         return isWhole
     }
