@@ -192,7 +192,9 @@ final class LivePushRun: FrontEnd {
     }
 
     private func stop() {
-        guard !isStopping, !stream.isEmpty else { return end(130) }
+        // The file is being completed; a second ctrl-C or q must not cut it off.
+        guard !isStopping else { return }
+        guard !stream.isEmpty else { return end(130) }
         isStopping = true
         stopTime = MonotonicClock.now()
         ask("Stop")
@@ -236,9 +238,11 @@ final class LivePushRun: FrontEnd {
 
     private func learn(_ changes: [String: Value]) {
         known.merge(changes) { $1 }
+        // Before the plugin tells it, only the address with its key is known.
+        guard let shown = known["Url"]?.stringValue else { return }
         let state = known["State"]?.stringValue ?? ""
         let message = (known["Message"]?.stringValue ?? "").escaped
-        line.title = (known["Url"]?.stringValue ?? url).escaped
+        line.title = shown.escaped
         line.state = state.escaped
         line.style = state == "live" ? .good : .warning
         line.figures = figures

@@ -120,7 +120,7 @@ import Testing
         for row in rows {
             let outcome = try stage.run(["live", "push"] + row.words, more: Self.registry, timeout: 40)
             #expect(outcome.code == row.code && outcome.complaint.contains(row.text), "\(row.words): \(outcome)")
-            #expect(!outcome.complaint.contains("s3cret"))
+            #expect(!(outcome.text + outcome.complaint).contains("s3cret"), "\(outcome)")
         }
     }
 

@@ -37,7 +37,9 @@ package final class LiveOutput {
     private lazy var deadline = Timer(on: loop) { [unowned self] in take(.timePassed) }
     private lazy var question = Timer(on: loop) { [unowned self] in askServer() }
     private lazy var look = Timer(on: loop) { [unowned self] in observe() }
-    private lazy var farewell = Timer(on: loop) { [unowned self] in over() }
+    private lazy var farewell = Timer(on: loop) { [unowned self] in cutOff() }
+    /// A film is over, and the server has not taken its end yet.
+    private var owesEnd = false
 
     /// How much of the stream may wait to be sent, in seconds. What is older is not live any more.
     private static let queueLimit = 2.0
@@ -102,7 +104,17 @@ package final class LiveOutput {
         guard !isFinishing else { return }
         isFinishing = true
         guard link.state == .live else { return over() }
+        owesEnd = true
         farewell.arm(after: Self.ending)
+    }
+
+    /// The connection takes nothing more.
+    private func cutOff() {
+        guard owesEnd else { return over() }
+        farewell.disarm()
+        take(.stop)
+        look.disarm()
+        onEvent?(.failed(SessionError(.networkFailed, "\(target.shown) did not take the end of the film")))
     }
 
     /// Ends it at once; it reports nothing more.
@@ -138,11 +150,16 @@ package final class LiveOutput {
             connected(branch)
         case .failed(let fault):
             guard branch.owns(message) else { return false }
-            if isFinishing { over() } else { take(.lost(UInt64(branch.id), trouble(fault), target.hidden(fault.text))) }
+            if isFinishing {
+                cutOff()
+            } else {
+                take(.lost(UInt64(branch.id), trouble(fault), target.hidden(fault.text)))
+            }
         case .element:
             guard let ended = shim_ended_bin(message), ended == branch.bin else { return false }
             // Also at the end of a film: nothing follows. SRT may still have to send again what was lost.
             isFinishing = true
+            owesEnd = false
             if target.method == .srt { farewell.arm(after: 2 * Double(latency) / 1e3) } else { over() }
         case .prerolled, .ended, .segmentDone, .durationChanged, .lacksPlugin, .tags, .buffered, .other: return false
         }
@@ -260,7 +277,9 @@ package final class LiveOutput {
             shim_set_string(sender, "uri", target.location)
             shim_set_int(sender, "latency", gint(clamping: latency))
         case .hls:
-            shim_set_string(sender, "location", target.location + "/segment%05d.ts")
+            // The location is a format, in which each "%" of the folder must be doubled.
+            let folder = target.location.split(separator: "%", omittingEmptySubsequences: false).joined(separator: "%%")
+            shim_set_string(sender, "location", folder + "/segment%05d.ts")
             shim_set_string(sender, "playlist-location", target.location + "/stream.m3u8")
         }
     }

@@ -35,7 +35,14 @@ public final class LivePush: LiveEngine {
     private lazy var patience = Timer(on: loop) { [unowned self] in
         fail(SessionError(.timedOut, "the source gave no picture within \(Int(Self.sourceTime)) s"))
     }
-    private lazy var closing = Timer(on: loop) { [unowned self] in over() }
+    private lazy var closing = Timer(on: loop) { [unowned self] in
+        if let recording, recording.isOpen {
+            let message =
+                "the end of '\(recording.path)' is missing: the disk took more than \(Int(Self.closingTime)) s"
+            onEvent?(.recordingFailed(SessionError(.exportFailed, message)))
+        }
+        over()
+    }
     /// The pictures before and after the queue of the encoder: freed after the pipeline.
     private let counts: UnsafeMutablePointer<UInt>
 
@@ -56,7 +63,15 @@ public final class LivePush: LiveEngine {
                 errno == ENOENT ? .notFound : .badParameter,
                 "'\(path)' cannot be read: \(String(cString: strerror(errno)))")
         }
-        if let path = settings.recording { _ = try LiveRecording.muxer(path) }
+        if let path = settings.recording {
+            _ = try LiveRecording.muxer(path)
+            var (film, copy) = (stat(), stat())
+            if case .file(let source) = settings.source, stat(source, &film) == 0, stat(path, &copy) == 0,
+                film.st_dev == copy.st_dev, film.st_ino == copy.st_ino
+            {
+                throw .badParameter("'\(path)' is the film that is sent: choose another name for the recording")
+            }
+        }
         if target.method == .hls, mkdir(target.location, 0o755) != 0, errno != EEXIST {
             throw .badParameter(
                 "the folder '\(target.location)' cannot be made: \(String(cString: strerror(errno)))")
@@ -170,6 +185,12 @@ public final class LivePush: LiveEngine {
             shim_tell_end(pad, pipeline.element)
             gst_object_unref(pad)
         }
+        // A screen that cannot be read must not cost a file.
+        guard settings.isFile || pipeline.setState(GST_STATE_PAUSED) else {
+            return fail(sourceFailure(pipeline.popError(item: itemName) ?? "it cannot be opened"))
+        }
+        // libX11 is loaded now, and ends the process when the screen is gone or gets smaller.
+        if case .screen = settings.source { shim_outlive_screen() }
         if let path = settings.recording {
             do throws(SessionError) {
                 let made = try LiveRecording(path, overwrites: settings.overwrites, on: streams)
@@ -276,6 +297,9 @@ public final class LivePush: LiveEngine {
             onEvent?(.failed(failure))
         } else {
             last = .idle
+            let reply = started
+            started = nil
+            reply?(.failure(SessionError(.cancelled, "the stream was stopped before its film was open")))
             onEvent?(.finished(end ?? .stopped))
         }
     }

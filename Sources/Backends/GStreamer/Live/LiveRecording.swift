@@ -27,8 +27,10 @@ final class LiveRecording {
     init(_ path: String, overwrites: Bool, on streams: EncodedStreams) throws(SessionError) {
         self.path = path
         let muxer = try Self.muxer(path)
-        let flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | (overwrites ? O_TRUNC : O_EXCL)
-        let descriptor = open(path, flags, 0o600)
+        var old = stat()
+        // The old file itself stays as it is: it may be the film that is sent, or a link may lead to it.
+        if overwrites, lstat(path, &old) == 0, [S_IFREG, S_IFLNK].contains(old.st_mode & S_IFMT) { unlink(path) }
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NONBLOCK, 0o600)
         guard descriptor >= 0 else {
             if errno == EEXIST {
                 throw SessionError(
