@@ -45,7 +45,9 @@ public final class CachedMedia: MediaLocator {
     // MARK: MediaLocator
 
     public func locate(_ uri: String, _ answer: @escaping (String) -> Void) {
-        guard !CacheAddress.isOne(uri), !direct.contains(uri), isWanted(uri) else { return answer(uri) }
+        guard ["http://", "https://"].contains(where: uri.lowercased().hasPrefix), !CacheAddress.isOne(uri),
+            !direct.contains(uri), isWanted(uri)
+        else { return answer(uri) }
         if let place = places[uri] { return answer(place.address) }
         guard MonotonicClock.seconds >= absentUntil else { return answer(uri) }
         waiting[uri, default: []].append(answer)

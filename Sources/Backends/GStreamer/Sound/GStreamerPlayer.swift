@@ -274,8 +274,10 @@ public final class GStreamerPlayer: QueueingEngine {
         watchdog.disarm()
         closeItem()
         ask(from: position) { [weak self] answer in
+            let number = self?.questions
             locator.relocate(source.uri, from: source.place, hasPlayed: hasPlayed, because: reason) { place in
-                if let place { answer(place) } else { self?.failLocating(reason) }
+                // Another item may have been loaded meanwhile.
+                if let place { answer(place) } else if self?.questions == number { self?.failLocating(reason) }
             }
         }
     }
