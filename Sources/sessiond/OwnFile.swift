@@ -35,6 +35,9 @@ enum OwnFile {
 
     /// Writes a new file next to the existing one, creating the folder if necessary, and replaces it by one `rename`.
     ///
+    /// It is not PluginKit's `WholeFile`: the daemon appends to this file afterwards, so it needs the descriptor; what it
+    /// logs is errno; and however often it is killed, at most one unfinished file is left, which the next start replaces.
+    ///
     /// Returns the new file, open for appending; the caller must close it. On failure nil with errno, and the old file
     /// is unchanged. More than `limit` bytes, the limit of the reader, are not written (`EFBIG`). `beforeRename`: called
     /// when the new file is complete but not yet in place.

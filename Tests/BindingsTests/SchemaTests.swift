@@ -222,7 +222,7 @@ import Testing
 
     @Test(arguments: [
         ("Session", "session-properties", ["path"]),
-        ("Manager", "status", ["Schema", "Sessions", "Streams", "Plugins"]),
+        ("Manager", "status", ["Schema", "Sessions", "Streams", "Plugins", "Cameras"]),
     ]) func properties_matchTheInterface(interface: String, definition: String, more: [String]) throws {
         let properties = try text(of: interface).matches(of: /<property name="([A-Za-z]+)"/).map { String($0.output.1) }
         #expect(Set(try members(definition).keys) == Set(properties + more))

@@ -112,7 +112,11 @@ import Testing
             let own = words[(start + 1)...].prefix { $0 != "--" }
             let command = own.first ?? ""
             let parts =
-                command == "library" ? ["list", "search", "scan", "add", "set", "playlist", "pick", "share"] : []
+                switch command {
+                case "library": ["list", "search", "scan", "add", "set", "playlist", "pick", "share"]
+                case "camera": ["list", "photo", "record"]
+                default: [String]()
+                }
             let text =
                 try help[command]
                 ?? ([[command]] + parts.map { [command, $0] }).map { words in

@@ -37,7 +37,7 @@ import Testing
             let text = usage(kind)
             let item = kind.item.isEmpty ? ("", ": serves") : (" [\(kind.item)]", "; without it,")
             #expect(text.hasPrefix("Usage: \(kind.program) [OPTION]...\(item.0)\n\n\(kind.action)\(item.1)"))
-            #expect(text.contains("(default: \(kind.category?.rawValue ?? "none"))") == kind.needsSession)
+            #expect(text.contains("(default: \(kind.category?.rawValue ?? "none"))") == (kind.category != nil))
             #expect(text.contains("--input") == kind.records && text.contains("--duration") == kind.records)
             #expect(text.hasSuffix("  --help             print this help\n"))
         }
