@@ -172,7 +172,11 @@ import Testing
         #expect(try stage.read(address).body == bytes)
         #expect(stage.wait { !stage.members("Completed").isEmpty })
         let path = stage.members("Completed")[0][1].stringValue ?? ""
-        #expect(path.hasSuffix(".named/" + name) && FileManager.default.contents(atPath: path) == bytes)
+        // A newer libcurl resolves `%2e%2e`: the address has only its host then.
+        let host = "127.0.0.1:\(stage.origin.port)"
+        let names = part == "%2e%2e" ? [name, host] : [name]
+        #expect(names.contains { path.hasSuffix(".named/" + $0) }, "\(path)")
+        #expect(FileManager.default.contents(atPath: path) == bytes)
         stage.cache.close(id)
         // The link is inside of the cache, and goes with its file.
         try stage.cache.remove(stage.origin.url(part))

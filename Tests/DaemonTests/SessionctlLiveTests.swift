@@ -56,6 +56,10 @@ import Testing
             sinks: ["speaker", "room"], modules: ["module-remap-source source_name=microphone master=room.monitor"])
         try pulse.control.setDefaultSource("microphone")
         let tone = try Tone(pulse, hertz: 440, sink: "room")
+        // While it is recorded, the output renders in small blocks. Otherwise the microphone, its monitor, would be late by a
+        // block of up to two seconds, which no microphone is.
+        let ear = try Ear(pulse, sink: "room")
+        #expect(ear.waitUntil(440, above: -40, window: 0.1, timeout: 20))
         let stage = try SessionctlStage(on: pulse)
         let file = stage.file("copy.mp4")
         let push = try stage.start(
@@ -79,7 +83,7 @@ import Testing
         push.signal(SIGINT)
         let outcome = try SessionctlStage.outcome(of: push, ["live"], 20)
         #expect(outcome.code == 0 && outcome.errors.isEmpty, "\(outcome)")
-        withExtendedLifetime(tone) {}
+        withExtendedLifetime((tone, ear)) {}
         // One silence between two parts with sound.
         let listener = try Child(
             "ffmpeg", ["-nostdin", "-i", file, "-af", "silencedetect=noise=-50dB:d=1", "-f", "null", "-"])
