@@ -49,9 +49,12 @@ struct CaptureKitTests {
         let status = try await session.status
         #expect(status.isRecording && status.isPaused && status.interruption == .audioDeviceInUse, "\(status)")
         try call.end()
-        #expect(await notices.next() == .interruptionEnded)
+        let ended = await notices.next()
+        #expect(ended == .interruptionEnded, "\(String(describing: ended))")
+        let finished = await notices.next()
         #expect(
-            await notices.next() == .didFinishRecording(path: film, isComplete: true, reason: .maximumDuration))
+            finished == .didFinishRecording(path: film, isComplete: true, reason: .maximumDuration),
+            "\(String(describing: finished))")
         #expect(try ReadFilm(film).pictures.count == 60)
         await session.close()
         #expect(try await CaptureDevice.default(for: .video, on: bus)?.inUseBy == "")

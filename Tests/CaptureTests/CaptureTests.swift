@@ -21,6 +21,26 @@ struct CaptureTests {
         #expect(!read.isFragmented)
     }
 
+    /// The camera is still being opened when it is left.
+    @Test func recordingThatIsStoppedAtItsStart_leavesNothing_andTheNextOneWorks() throws {
+        let stage = try CaptureStage()
+        #expect(try stage.sessionctl("camera", "list").wait(timeout: 20) == .code(0))
+        for number in 0..<8 {
+            let record = try stage.sessionctl("camera", "record", stage.path("film.mp4"))
+            // At some moment between its start and its first pictures.
+            usleep(UInt32(number) * 60_000)
+            record.signal(number % 2 == 0 ? SIGINT : SIGTERM)
+            let code = record.wait(timeout: 20)
+            // Before its first picture, or with a short film.
+            let codes: [Child.Exit?] = [.code(0), .code(130), .code(143), .signal(SIGINT), .signal(SIGTERM)]
+            #expect(codes.contains(code), "\(String(describing: code)) \(record.errors)")
+            unlink(stage.path("film.mp4"))
+        }
+        let record = try stage.sessionctl("camera", "record", "--duration", "0.5", stage.path("last.mp4"))
+        #expect(record.wait(timeout: 30) == .code(0), "\(record.errors)")
+        #expect(try ReadFilm(stage.path("last.mp4")).pictures.count == 15)
+    }
+
     @Test func callInAFilm_isOneFileWithBothParts() throws {
         let stage = try CaptureStage()
         let film = stage.path("film.mp4")

@@ -64,6 +64,9 @@ package final class CaptureEngine {
         let bin: Element
         let pad: UnsafeMutablePointer<GstPad>
         let count: UnsafeMutablePointer<guint64>
+        /// Used on the loop alone.
+        var isOpening = false
+        var isLeft = false
 
         init(_ bin: Element, _ pad: UnsafeMutablePointer<GstPad>) {
             (self.bin, self.pad) = (bin, pad)
@@ -163,6 +166,12 @@ package final class CaptureEngine {
         gst_element_set_locked_state(source.bin, 1)
         gst_element_release_request_pad(selector, source.pad)
         leaving.append(source.bin)
+        // The thread that opens it uses its bin: it must not be removed before that is over.
+        source.isLeft = true
+        if !source.isOpening { close(source) }
+    }
+
+    private func close(_ source: Source) {
         let pipeline = pipeline
         _ = Errand.run(
             on: loop, { gst_element_set_state(source.bin, GST_STATE_NULL) },
@@ -206,14 +215,21 @@ package final class CaptureEngine {
             next = made
             lastCount = 0
             // A camera that hangs may keep its caller waiting for half a minute.
-            let pipeline = pipeline
+            made.isOpening = true
             let isStarted = Errand.run(
                 on: loop,
                 {
                     gst_element_set_locked_state(made.bin, 0)
                     gst_element_sync_state_with_parent(made.bin)
-                }, done: { withExtendedLifetime(pipeline) {} })
-            if !isStarted { throw SessionError(.resourceNotAvailable, "no thread can be started") }
+                },
+                done: { [self] in
+                    made.isOpening = false
+                    if made.isLeft { close(made) }
+                })
+            if !isStarted {
+                made.isOpening = false
+                throw SessionError(.resourceNotAvailable, "no thread can be started")
+            }
         }
     }
 
