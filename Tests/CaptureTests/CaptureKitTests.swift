@@ -54,7 +54,7 @@ struct CaptureKitTests {
         let finished = await notices.next()
         #expect(
             finished == .didFinishRecording(path: film, isComplete: true, reason: .maximumDuration),
-            "\(String(describing: finished))")
+            "\(String(describing: finished)) \(stage.errors)")
         #expect(try ReadFilm(film).pictures.count == 60)
         await session.close()
         #expect(try await CaptureDevice.default(for: .video, on: bus)?.inUseBy == "")

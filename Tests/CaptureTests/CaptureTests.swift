@@ -31,9 +31,8 @@ struct CaptureTests {
             usleep(UInt32(number) * 60_000)
             record.signal(number % 2 == 0 ? SIGINT : SIGTERM)
             let code = record.wait(timeout: 20)
-            // Before its first picture, or with a short film.
-            let codes: [Child.Exit?] = [.code(0), .code(130), .code(143), .signal(SIGINT), .signal(SIGTERM)]
-            #expect(codes.contains(code), "\(String(describing: code)) \(record.errors)")
+            // Before its first picture, without one, or with a short film: whatever it is, the plugin goes on.
+            #expect(code != nil && !record.errors.joined().contains("ended unexpectedly"), "\(record.errors)")
             unlink(stage.path("film.mp4"))
         }
         let record = try stage.sessionctl("camera", "record", "--duration", "0.5", stage.path("last.mp4"))
@@ -121,6 +120,7 @@ struct CaptureTests {
         stage.camera.remove()
         #expect(record.wait(timeout: 30) == .code(1))
         #expect(record.errors.joined().contains("did not come back"))
+        #expect(access(film, F_OK) == 0, "\(record.output) \(record.errors) \(stage.errors)")
         let read = try ReadFilm(film)
         #expect(!read.isFragmented && read.pictures.count > 30)
     }

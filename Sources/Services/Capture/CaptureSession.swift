@@ -540,6 +540,7 @@ final class CaptureSession {
         }
         guard isRunning else { return }
         if lostCamera == nil {
+            plugin.host.complain(text)
             lostCamera = device.id
             perform(take.handle(.cameraGone))
             setInterruption("video-device-not-available")

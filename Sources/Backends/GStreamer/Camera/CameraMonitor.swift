@@ -43,6 +43,12 @@ package final class CameraMonitor {
     private let loop: EventLoop
     private var monitor: UnsafeMutablePointer<GstDeviceMonitor>?
     private var watch: IOWatch?
+    /// Cameras that are gone, unless they are there again at once: PipeWire 1.4 removes and adds a camera whose formats change,
+    /// as they do when somebody begins to read it.
+    private var leaving: Set<String> = []
+    private lazy var absence = Timer(on: loop) { [unowned self] in tellLeft() }
+    /// Seconds in which a camera is there again if only its formats have changed.
+    private static let changeTime = 0.3
 
     package init(on loop: EventLoop) { self.loop = loop }
 
@@ -85,9 +91,11 @@ package final class CameraMonitor {
         self.monitor = nil
         gst_device_monitor_stop(monitor)
         gst_object_unref(monitor)
-        let gone = cameras
+        let gone = cameras.map(\.device.id) + leaving
         cameras = []
-        for camera in gone { onDisconnected?(camera.device.id) }
+        if !leaving.isEmpty { absence.disarm() }
+        leaving = []
+        for id in gone { onDisconnected?(id) }
     }
 
     private func readBus() {
@@ -116,13 +124,19 @@ package final class CameraMonitor {
         // The same camera is shown by PipeWire and by V4L2.
         guard camera(device.id) == nil else { return }
         cameras.append(Camera(device, handle))
-        if isTold { onConnected?(device.id) }
+        if leaving.remove(device.id) == nil, isTold { onConnected?(device.id) }
     }
 
     private func remove(_ handle: UnsafeMutablePointer<GstDevice>) {
         guard let place = cameras.firstIndex(where: { $0.isSame(as: handle) }) else { return }
-        let id = cameras.remove(at: place).device.id
-        onDisconnected?(id)
+        leaving.insert(cameras.remove(at: place).device.id)
+        absence.arm(after: Self.changeTime)
+    }
+
+    private func tellLeft() {
+        let gone = leaving
+        leaving = []
+        for id in gone { onDisconnected?(id) }
     }
 }
 
