@@ -86,22 +86,11 @@ extension RecordingSettings {
         let reader = try OptionReader(
             dictionary, known: ["format", "sample-rate", "channels", "bit-depth", "float", "quality"])
         self.init(
-            format: try RecordingSettings.word(reader, "format"),
+            format: try reader.word("format"),
             sampleRate: try reader.double("sample-rate"),
             channels: try reader.uint32("channels").map { Int($0) },
             bitDepth: try reader.uint32("bit-depth").map { Int($0) },
             isFloat: try reader.bool("float") ?? false,
-            quality: try RecordingSettings.word(reader, "quality") ?? .medium)
-    }
-
-    private static func word<Word: RawRepresentable<String> & CaseIterable>(
-        _ reader: OptionReader, _ key: String
-    ) throws(Failure) -> Word? {
-        guard let text = try reader.string(key) else { return nil }
-        guard let word = Word(rawValue: text) else {
-            let names = Word.allCases.map(\.rawValue).joined(separator: ", ")
-            throw Failure(.badParameter("'\(key)' must be one of \(names), not \(quoted(text))"))
-        }
-        return word
+            quality: try reader.word("quality") ?? .medium)
     }
 }

@@ -99,6 +99,16 @@ public struct OptionReader {
     public func has(_ key: String) -> Bool { values[key] != nil }
 
     public func string(_ key: String) throws(Failure) -> String? { try read(key, "s", \.stringValue) }
+    /// One of the words of an enumeration.
+    /// - Throws: `BadParameter`, naming the words, for another one.
+    public func word<Word: RawRepresentable<String> & CaseIterable>(_ key: String) throws(Failure) -> Word? {
+        guard let text = try string(key) else { return nil }
+        guard let word = Word(rawValue: text) else {
+            let names = Word.allCases.map(\.rawValue).joined(separator: ", ")
+            throw Failure(.badParameter("'\(key)' must be one of \(names), not \(quoted(text))"))
+        }
+        return word
+    }
     public func bool(_ key: String) throws(Failure) -> Bool? { try read(key, "b", \.boolValue) }
     public func uint32(_ key: String) throws(Failure) -> UInt32? { try read(key, "u", \.uint32Value) }
     public func uint64(_ key: String) throws(Failure) -> UInt64? { try read(key, "t", \.uint64Value) }

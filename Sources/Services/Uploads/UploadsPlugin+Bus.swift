@@ -113,13 +113,7 @@ extension UploadRecord.Options {
             try check(reader.string(key) ?? "", key, limits.text)
         }
         var options = UploadRecord.Options()
-        if let text = try reader.string("method") {
-            guard let method = UploadMachine.Method(rawValue: text) else {
-                let names = UploadMachine.Method.allCases.map(\.rawValue).joined(separator: ", ")
-                throw bad("'method' must be one of \(names), not \(quoted(text))")
-            }
-            options.method = method
-        }
+        options.method = try reader.word("method") ?? options.method
         options.field = try reader.string("field") ?? options.field
         options.form = try pairs(reader, "form")
         options.headers = try pairs(reader, "headers")
