@@ -217,7 +217,7 @@ let package = Package(
                 "PluginAPI",
             ]),
         // Live streams: when a connection is made again, and the address with its key; and encoders with their users.
-        room("LiveStreaming", ["PluginAPI"], fast),
+        room("LiveStreaming", ["MediaValues", "PluginAPI"], fast),
         room(
             "LiveBackend", path: "Sources/Backends/GStreamer/Live",
             [

@@ -1,3 +1,4 @@
+import MediaValues
 public import PluginAPI
 
 /// Where a live stream is sent. The key of a stream is a password: whoever knows it can send in its place, so only
@@ -164,18 +165,7 @@ public struct LiveTarget: Sendable, Hashable {
     }
 
     private static func unescaped(_ text: Substring) -> String {
-        var (bytes, rest) = ([UInt8](), Array(text.utf8)[...])
-        while let byte = rest.popFirst() {
-            if byte == UInt8(ascii: "%"), rest.count > 1,
-                let code = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)
-            {
-                bytes.append(code)
-                rest = rest.dropFirst(2)
-            } else {
-                bytes.append(byte)
-            }
-        }
-        return String(decoding: bytes, as: UTF8.self)
+        String(decoding: FileURI.unescaped(text.utf8), as: UTF8.self)
     }
 
     private static func escaped(_ text: String) -> String {

@@ -46,7 +46,8 @@ public enum FileURI {
         "file://" + escaped(path, leaving: "!$&'()*+,-./:=@_~".utf8)
     }
 
-    private static func unescaped(_ text: some Sequence<UInt8>) -> [UInt8] {
+    /// With its escapes (`%20`) resolved; what is no escape stays.
+    package static func unescaped(_ text: some Sequence<UInt8>) -> [UInt8] {
         var bytes: [UInt8] = []
         var rest = Array(text)[...]
         while let byte = rest.popFirst() {
