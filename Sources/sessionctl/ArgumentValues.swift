@@ -7,6 +7,7 @@ import SessionBus
 
 extension Category: ExpressibleByArgument {}
 extension LiveInterruption: ExpressibleByArgument {}
+extension CaptureInterruption: ExpressibleByArgument {}
 extension Mode: ExpressibleByArgument {}
 extension SessionClass: ExpressibleByArgument {}
 extension OutputOverride: ExpressibleByArgument {}

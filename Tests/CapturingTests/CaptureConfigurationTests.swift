@@ -38,16 +38,16 @@ import Testing
         _ = try session.addInput(Self.back)
         let before = session.current
         try session.begin()
-        try session.setPreset(.hd)
+        try session.setPreset(.hd1280x720)
         _ = try session.switchCamera(to: Self.front)
         #expect(code { () throws(SessionError) in _ = try session.commit() } == .notSupported)
         #expect(session.current == before && !session.isConfiguring)
         // The other order of the same changes is possible if the result is.
         try session.begin()
         _ = try session.switchCamera(to: Self.front)
-        try session.setPreset(.vga)
+        try session.setPreset(.vga640x480)
         _ = try session.commit()
-        #expect(session.current.camera == Self.front && session.current.preset == .vga)
+        #expect(session.current.camera == Self.front && session.current.preset == .vga640x480)
     }
 
     @Test func pairs_doNotNest() throws {
@@ -84,12 +84,12 @@ import Testing
         let camera = try session.addInput(Self.back)
         let microphone = try session.addInput(Self.microphone)
         let film = try session.addOutput(.movieFile)
-        try session.setPreset(.vga)
+        try session.setPreset(.vga640x480)
         session.isRecording = true
         #expect(code { () throws(SessionError) in try session.removeInput(camera) } == .isBusy)
         #expect(code { () throws(SessionError) in try session.removeInput(microphone) } == .isBusy)
         #expect(code { () throws(SessionError) in try session.removeOutput(film) } == .isBusy)
-        #expect(code { () throws(SessionError) in try session.setPreset(.hd) } == .isBusy)
+        #expect(code { () throws(SessionError) in try session.setPreset(.hd1280x720) } == .isBusy)
         _ = try session.switchCamera(to: Self.front)
         _ = try session.addOutput(.photo)
         #expect(session.current.camera == Self.front && session.current.usesSound)
@@ -135,7 +135,7 @@ import Testing
                 wasAccepted = code { () throws(SessionError) in try session.removeOutput(id) } == nil
                 expected = model.removeOutput(pick == 0 ? "photo" : "film")
             case 6:
-                let preset = [CapturePreset.vga, .hd, .high][pick]
+                let preset = [CapturePreset.vga640x480, .hd1280x720, .high][pick]
                 wasAccepted = code { () throws(SessionError) in try session.setPreset(preset) } == nil
                 expected = model.setLeast([(640, 480), (1280, 720), (0, 0)][pick])
             case 7:

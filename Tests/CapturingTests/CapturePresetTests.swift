@@ -1,4 +1,5 @@
 import Capturing
+import PluginAPI
 import Testing
 
 @Suite struct CapturePresetTests {
@@ -15,12 +16,12 @@ import Testing
     @Test(arguments: [
         // Preset, the format of the camera, and the size and the rate of the film.
         (CapturePreset.low, format(640, 480, 30), 320, 240, 30),
-        (.medium, format(640, 480, 30), 640, 480, 30), (.vga, format(640, 480, 30), 640, 480, 30),
+        (.medium, format(640, 480, 30), 640, 480, 30), (.vga640x480, format(640, 480, 30), 640, 480, 30),
         // A camera that sends ten raw pictures in a second sends thirty as JPEG.
-        (.hd, format(1280, 720, 30, "JPEG"), 1280, 720, 30),
+        (.hd1280x720, format(1280, 720, 30, "JPEG"), 1280, 720, 30),
         // It is made smaller.
-        (.quarterHD, format(1280, 720, 30, "JPEG"), 960, 540, 30),
-        (.fullHD, format(1920, 1080, 30, "JPEG"), 1920, 1080, 30),
+        (.qHD960x540, format(1280, 720, 30, "JPEG"), 960, 540, 30),
+        (.hd1920x1080, format(1920, 1080, 30, "JPEG"), 1920, 1080, 30),
         (.high, format(1920, 1080, 30, "JPEG"), 1920, 1080, 30),
         (.photo, format(1920, 1080, 30, "JPEG"), 1920, 1080, 30),
         (.inputPriority, format(640, 480, 30), 640, 480, 30),
@@ -33,7 +34,7 @@ import Testing
     }
 
     @Test func presetThatIsLargerThanTheCamera_isNotPossible() {
-        #expect(CapturePreset.ultraHD.choice(from: Self.webcam) == nil)
+        #expect(CapturePreset.hd4K3840x2160.choice(from: Self.webcam) == nil)
         let small = [Self.format(321, 241, 15)]
         let possible = CapturePreset.allCases.filter { $0.choice(from: small) != nil }
         #expect(possible == [.low, .medium, .high, .photo, .inputPriority])
@@ -49,9 +50,9 @@ import Testing
     }
 
     @Test func slowCamera_isUsedIfThereIsNoOther() {
-        #expect(CapturePreset.vga.choice(from: [Self.format(640, 480, 5)])?.rate == CaptureRate(5))
+        #expect(CapturePreset.vga640x480.choice(from: [Self.format(640, 480, 5)])?.rate == CaptureRate(5))
         // More than sixty pictures in a second are not encoded.
-        #expect(CapturePreset.vga.choice(from: [Self.format(640, 480, 120)])?.rate == CaptureRate(60))
+        #expect(CapturePreset.vga640x480.choice(from: [Self.format(640, 480, 120)])?.rate == CaptureRate(60))
     }
 
     @Test(arguments: [

@@ -1,4 +1,5 @@
 import Capturing
+import PluginAPI
 import ReferenceModel
 import Testing
 

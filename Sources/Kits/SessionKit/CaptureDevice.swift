@@ -8,12 +8,8 @@ import SessionBus
 ///
 /// The plugin for cameras (`sessiond-capture`) finds them, through PipeWire or V4L2.
 public struct CaptureDevice: Sendable, Hashable, Identifiable {
-    public enum MediaType: String, Sendable, Hashable, CaseIterable { case video, audio }
-
-    /// Where a camera is.
-    public enum Position: String, Sendable, Hashable, CaseIterable {
-        case front, back, external, unspecified
-    }
+    public typealias MediaType = CaptureMediaType
+    public typealias Position = CapturePosition
 
     public struct Format: Sendable, Hashable {
         public let size: PictureSize

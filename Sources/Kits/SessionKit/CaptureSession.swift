@@ -19,31 +19,13 @@ public actor CaptureSession {
     /// The thread of the loop: messages from the bus and calls from tasks run on it, one after the other.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { LoopExecutor.shared.asUnownedSerialExecutor() }
 
-    /// Size and rate of the pictures (AVCaptureSession.Preset).
-    public enum Preset: String, Sendable, Hashable, CaseIterable {
-        case low, medium, high, photo
-        case vga640x480 = "640x480"
-        case qHD960x540 = "960x540"
-        case hd1280x720 = "1280x720"
-        case hd1920x1080 = "1920x1080"
-        case hd4K3840x2160 = "3840x2160"
-        /// As the camera sends them.
-        case inputPriority = "input-priority"
-    }
+    public typealias Preset = CapturePreset
+    public typealias OnInterruption = CaptureInterruption
+    public typealias EndReason = CaptureEndReason
 
     public enum Output: String, Sendable, Hashable, CaseIterable {
         case photo
         case movieFile = "movie-file"
-    }
-
-    /// What an interruption, such as a call, does to a film with sound.
-    public enum OnInterruption: String, Sendable, Hashable, CaseIterable {
-        /// It pauses, and goes on in the same file when the session may record again.
-        case pause
-        /// The pictures go on, and the sound is silence.
-        case silence
-        /// It ends, complete.
-        case stop
     }
 
     public struct Options: Sendable, Hashable {
@@ -68,15 +50,6 @@ public actor CaptureSession {
         public var overwrites = false
 
         public init() {}
-    }
-
-    /// Why a film has ended.
-    public enum EndReason: String, Sendable, Hashable, CaseIterable {
-        case stopped, interrupted, error
-        case maximumDuration = "maximum-duration"
-        case maximumSize = "maximum-size"
-        case diskFull = "disk-full"
-        case deviceDisconnected = "device-disconnected"
     }
 
     public enum InterruptionReason: String, Sendable, Hashable, CaseIterable {

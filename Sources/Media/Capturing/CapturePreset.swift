@@ -1,14 +1,6 @@
-/// The size and the rate of the pictures, by a name (AVCaptureSession.Preset). The raw value is the name on the wire.
-package enum CapturePreset: String, Sendable, Hashable, CaseIterable {
-    case low, medium, high, photo
-    case vga = "640x480"
-    case quarterHD = "960x540"
-    case hd = "1280x720"
-    case fullHD = "1920x1080"
-    case ultraHD = "3840x2160"
-    /// As the camera sends them.
-    case inputPriority = "input-priority"
+package import PluginAPI
 
+extension CapturePreset {
     /// What a camera sends, and what becomes of it.
     package struct Choice: Sendable, Hashable {
         package let format: CaptureFormat
@@ -27,11 +19,11 @@ package enum CapturePreset: String, Sendable, Hashable, CaseIterable {
         switch self {
         case .low: (320, 240, false)
         case .medium: (640, 480, false)
-        case .vga: (640, 480, true)
-        case .quarterHD: (960, 540, true)
-        case .hd: (1280, 720, true)
-        case .fullHD: (1920, 1080, true)
-        case .ultraHD: (3840, 2160, true)
+        case .vga640x480: (640, 480, true)
+        case .qHD960x540: (960, 540, true)
+        case .hd1280x720: (1280, 720, true)
+        case .hd1920x1080: (1920, 1080, true)
+        case .hd4K3840x2160: (3840, 2160, true)
         case .high, .photo, .inputPriority: nil
         }
     }
@@ -60,7 +52,7 @@ package enum CapturePreset: String, Sendable, Hashable, CaseIterable {
             let usual = formats.filter { $0.area <= 1920 * 1080 }
             let fluent = usual.filter { $0.rate.perSecond >= Self.leastRate }
             return Self.best(fluent.isEmpty ? (usual.isEmpty ? formats : usual) : fluent, ofMost: true)
-        case .low, .medium, .vga, .quarterHD, .hd, .fullHD, .ultraHD:
+        case .low, .medium, .vga640x480, .qHD960x540, .hd1280x720, .hd1920x1080, .hd4K3840x2160:
             guard let size else { return nil }
             let large = formats.filter { $0.width >= size.width && $0.height >= size.height }
             if large.isEmpty { return size.isLeast ? nil : Self.best(formats, ofMost: true) }

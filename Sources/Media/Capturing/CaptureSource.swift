@@ -1,3 +1,5 @@
+package import PluginAPI
+
 /// Pictures per second, as a fraction.
 package struct CaptureRate: Sendable, Hashable, Comparable {
     package let numerator: Int
@@ -39,26 +41,20 @@ package struct CaptureFormat: Sendable, Hashable {
     var area: Int { width * height }
 }
 
-/// Where a camera is (AVCaptureDevice.Position). The raw value is the name on the wire.
-package enum CapturePosition: String, Sendable, Hashable, CaseIterable {
-    case front, back, external, unspecified
-}
-
 /// A camera or a microphone (AVCaptureDevice).
 package struct CaptureSource: Sendable, Hashable {
-    package enum Media: String, Sendable, Hashable, CaseIterable { case video, audio }
-
     /// The same after a restart of the machine.
     package let id: String
     /// For display.
     package let name: String
-    package let media: Media
+    package let media: CaptureMediaType
     package let position: CapturePosition
     /// Of a camera.
     package let formats: [CaptureFormat]
 
     package init(
-        id: String, name: String, media: Media, position: CapturePosition = .unspecified, formats: [CaptureFormat] = []
+        id: String, name: String, media: CaptureMediaType, position: CapturePosition = .unspecified,
+        formats: [CaptureFormat] = []
     ) {
         (self.id, self.name, self.media, self.position, self.formats) = (id, name, media, position, formats)
     }

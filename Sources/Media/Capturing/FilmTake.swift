@@ -1,26 +1,9 @@
+package import PluginAPI
+
 /// What happens to a film that is being recorded: pauses by the user, by a call and by a camera that is gone, and its end.
 ///
 /// It is a value without a camera and without a clock: facts go in, and what the recorder must do comes out, in order.
 package struct FilmTake: Sendable, Hashable {
-    /// What an interruption of the session does to the film. The raw value is the name on the wire.
-    package enum OnInterruption: String, Sendable, Hashable, CaseIterable {
-        /// It pauses, and goes on in the same file when the session may record again.
-        case pause
-        /// The pictures go on, and the sound is silence.
-        case silence
-        /// It ends.
-        case stop
-    }
-
-    /// Why a film has ended. The raw value is the name on the wire.
-    package enum Reason: String, Sendable, Hashable, CaseIterable {
-        case stopped, interrupted, error
-        case maximumDuration = "maximum-duration"
-        case maximumSize = "maximum-size"
-        case diskFull = "disk-full"
-        case deviceDisconnected = "device-disconnected"
-    }
-
     package enum Pause: Sendable, Hashable, CaseIterable {
         case user, interruption, camera
     }
@@ -30,7 +13,7 @@ package struct FilmTake: Sendable, Hashable {
         /// It grows if nothing pauses it.
         case recording(pauses: Set<Pause>)
         /// Its last pictures and sounds are written.
-        case ending(Reason)
+        case ending(CaptureEndReason)
     }
 
     package enum Fact: Sendable, Hashable {
@@ -39,9 +22,9 @@ package struct FilmTake: Sendable, Hashable {
         /// The user wants it to go on. While the session is interrupted, the session must be asked first: pass this after it
         /// was granted.
         case resumed
-        case stopped(Reason)
+        case stopped(CaptureEndReason)
         /// The session was interrupted: the microphone is closed.
-        case interrupted(OnInterruption)
+        case interrupted(CaptureInterruption)
         /// The session may record again, and the microphone is open.
         case granted
         /// The interruption ended, and the session does not record: the film waits for the user.
@@ -56,7 +39,7 @@ package struct FilmTake: Sendable, Hashable {
         /// What comes from now on is not in the film; it is again.
         case hold, proceed
         /// Write the end of the file.
-        case end(Reason)
+        case end(CaptureEndReason)
     }
 
     package private(set) var state = State.idle
@@ -109,7 +92,7 @@ package struct FilmTake: Sendable, Hashable {
         return rest.isEmpty ? [.proceed] : []
     }
 
-    private mutating func end(_ reason: Reason) -> [Act] {
+    private mutating func end(_ reason: CaptureEndReason) -> [Act] {
         guard case .recording = state else { return [] }
         state = .ending(reason)
         return [.end(reason)]

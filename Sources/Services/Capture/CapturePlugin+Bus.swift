@@ -25,8 +25,8 @@ extension CapturePlugin {
             method("Devices", "a{sv}") { (capture, call) throws(Failure) in
                 try capture.callers.require(call.sender, to: "see cameras")
                 let reader = try OptionReader(call.arguments[0], known: ["media", "position"])
-                let media: CaptureSource.Media? = try word(reader, "media")
-                let position: CapturePosition? = try word(reader, "position")
+                let media: CaptureMediaType? = try reader.word("media")
+                let position: CapturePosition? = try reader.word("position")
                 capture.monitor.refresh()
                 let cameras = capture.monitor.cameras.map(\.device)
                 func answer(_ microphones: [CaptureSource]) {
@@ -47,9 +47,9 @@ extension CapturePlugin {
                 let reader = try OptionReader(
                     call.arguments[1], known: ["category", "mode", "on-interruption", "desktop-entry"])
                 var options = CaptureSession.Options()
-                options.category = try word(reader, "category") ?? .record
-                options.mode = try word(reader, "mode") ?? (options.category.hasInput ? .videoRecording : .default)
-                options.onInterruption = try word(reader, "on-interruption") ?? .pause
+                options.category = try reader.word("category") ?? .record
+                options.mode = try reader.word("mode") ?? (options.category.hasInput ? .videoRecording : .default)
+                options.onInterruption = try reader.word("on-interruption") ?? .pause
                 options.desktopEntry = try reader.string("desktop-entry") ?? ""
                 guard options.category.hasInput else {
                     throw Failure(
@@ -76,17 +76,6 @@ extension CapturePlugin {
                 ])
             },
         ])
-
-    static func word<Word: RawRepresentable<String> & CaseIterable>(
-        _ reader: OptionReader, _ key: String
-    ) throws(Failure) -> Word? {
-        guard let text = try reader.string(key) else { return nil }
-        guard let word = Word(rawValue: text) else {
-            let names = Word.allCases.map(\.rawValue).joined(separator: ", ")
-            throw Failure(.badParameter("'\(key)' must be one of \(names), not \(quoted(text))"))
-        }
-        return word
-    }
 
     func fields(_ device: CaptureSource) -> [(String, Value)] {
         [

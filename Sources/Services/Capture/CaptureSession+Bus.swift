@@ -242,7 +242,7 @@ extension CaptureSession {
             },
             method("CapturePhoto", "sa{sv}") { (session, call) throws(Failure) in
                 let reader = try OptionReader(call.arguments[1], known: ["format"])
-                let format: PhotoFormat? = try CapturePlugin.word(reader, "format")
+                let format: PhotoFormat? = try reader.word("format")
                 do throws(SessionError) {
                     call.reply([.uint32(try session.photo(call.arguments[0].stringValue ?? "", format))])
                 } catch {
@@ -255,7 +255,7 @@ extension CaptureSession {
                 var options = FilmOptions()
                 options.duration = try reader.double("maximum-duration")
                 options.size = try reader.uint64("maximum-size")
-                options.quality = try CapturePlugin.word(reader, "quality") ?? .medium
+                options.quality = try reader.word("quality") ?? .medium
                 options.replaces = try reader.bool("overwrite") ?? false
                 session.changing {
                     session.startRecording(call.arguments[0].stringValue ?? "", options) { answer(call, $0) }

@@ -16,7 +16,7 @@ final class CaptureSession {
         var category = Category.record
         var mode = Mode.videoRecording
         var desktopEntry = ""
-        var onInterruption = FilmTake.OnInterruption.pause
+        var onInterruption = CaptureInterruption.pause
     }
 
     /// What the caller may set for a film.
@@ -59,7 +59,7 @@ final class CaptureSession {
     /// Of the last film, when there is none any more.
     private var lastFilm = (length: 0.0, size: UInt64(0), dropped: UInt64(0))
     private var sizeLimit: UInt64?
-    private var reason = FilmTake.Reason.stopped
+    private var reason = CaptureEndReason.stopped
     private var lastPhoto: UInt32 = 0
     private var isClosing = false
     private var startReply: Reply?
@@ -439,7 +439,7 @@ final class CaptureSession {
         endFilm(.stopped)
     }
 
-    private func endFilm(_ reason: FilmTake.Reason) {
+    private func endFilm(_ reason: CaptureEndReason) {
         perform(take.handle(.stopped(reason)))
     }
 

@@ -4,6 +4,7 @@ package import Capturing
 package import EventLoop
 import GStreamerBackend
 import GStreamerBase
+import PluginAPI
 
 /// The cameras of this machine, as GStreamer finds them: through PipeWire, where several programs can use one, and through V4L2
 /// where there is no PipeWire (GstDeviceMonitor).

@@ -1,0 +1,40 @@
+// The words of cameras on the wire, for the plugin and for apps. The raw values are the words.
+
+/// Where a camera is (AVCaptureDevice.Position).
+public enum CapturePosition: String, Sendable, Hashable, CaseIterable {
+    case front, back, external, unspecified
+}
+
+/// What a device gives (AVMediaType).
+public enum CaptureMediaType: String, Sendable, Hashable, CaseIterable { case video, audio }
+
+/// The size and the rate of the pictures, by a name (AVCaptureSession.Preset).
+public enum CapturePreset: String, Sendable, Hashable, CaseIterable {
+    case low, medium, high, photo
+    case vga640x480 = "640x480"
+    case qHD960x540 = "960x540"
+    case hd1280x720 = "1280x720"
+    case hd1920x1080 = "1920x1080"
+    case hd4K3840x2160 = "3840x2160"
+    /// As the camera sends them.
+    case inputPriority = "input-priority"
+}
+
+/// What an interruption of the session, such as a call, does to a film with sound.
+public enum CaptureInterruption: String, Sendable, Hashable, CaseIterable {
+    /// It pauses, and goes on in the same file when the session may record again.
+    case pause
+    /// The pictures go on, and the sound is silence.
+    case silence
+    /// It ends, complete.
+    case stop
+}
+
+/// Why a film has ended.
+public enum CaptureEndReason: String, Sendable, Hashable, CaseIterable {
+    case stopped, interrupted, error
+    case maximumDuration = "maximum-duration"
+    case maximumSize = "maximum-size"
+    case diskFull = "disk-full"
+    case deviceDisconnected = "device-disconnected"
+}
