@@ -14,8 +14,6 @@ struct CameraRecordCommand: ParsableCommand {
             call. On a terminal: space pauses and resumes, c switches to the next camera, p takes a photo, q or ctrl-C ends the film.
             """)
 
-    enum OnCall: String, ExpressibleByArgument, CaseIterable { case pause, silence, stop }
-
     @Argument(help: "The file, which ends in .mp4, .mov, .mkv or .webm.", completion: .file())
     var file: String?
     @Option(help: "Stop after that many seconds, exact to the picture.")
@@ -29,7 +27,7 @@ struct CameraRecordCommand: ParsableCommand {
     @Option(help: "The microphone: its id, as 'camera list' shows it; default: that of the route.")
     var microphone: String?
     @Option(help: "What a call does: pause (default), silence (the pictures go on) or stop.")
-    var onCall: OnCall?
+    var onCall: CaptureInterruption?
     @Flag(help: "Replace an existing file.")
     var overwrite = false
     @OptionGroup var camera: CameraOptions
@@ -69,31 +67,31 @@ struct CameraRecordCommand: ParsableCommand {
 /// One film on the command line.
 final class FilmRun {
     private static let help = "space pause · c switch the camera · p photo · q stop"
-    private static let interval = 0.1
 
     private let place: CameraPlace
     private let session: String
     private let options: [(String, Value)]
     private var service: Service { place.service }
     private var path: String
-    private let isInteractive: Bool
-    private var line = ProgressLine()
-    private var isDrawing = false
-    private var keyboard: Keyboard?
+    private let screen: ProgressScreen
+    private var isInteractive: Bool { screen.isInteractive }
+    private var line: ProgressLine {
+        get { screen.line }
+        set { screen.line = newValue }
+    }
     private var signals: [SignalWatch] = []
     private var subscriptions: [Subscription] = []
-    private var ticker: Timer?
-    private var noteTime: Timer?
     private var properties: [String: Value] = [:]
     private var hasBegun = false
     private var isStopping = false
+    private var stopTime: UInt64 = 0
     private var isPausedByUs = false
     private var pauseReason: String?
     private var failure: String?
 
     init(_ path: String, _ options: [(String, Value)], _ duration: Double?, _ place: CameraPlace, _ session: String) {
         (self.path, self.options, self.place, self.session) = (path, options, place, session)
-        isInteractive = Terminal.standard.canRedraw && tcgetpgrp(STDOUT_FILENO) == getpgrp()
+        screen = ProgressScreen(place.service.loop, noteTime: 3)
         line.duration = duration
         line.title = path.escaped
     }
@@ -101,10 +99,14 @@ final class FilmRun {
     /// Runs until the film has ended; never returns.
     func run() -> Never {
         let (loop, connection) = (service.loop, service.connection)
-        if isInteractive { keyboard = Keyboard(loop) { [unowned self] in pressed($0) } }
+        screen.readKeys { [unowned self] in pressed($0) }
+        screen.onTick = { [unowned self] in tick() }
         signals = [SIGINT, SIGTERM, SIGHUP, SIGQUIT].map { number in
             loop.watch(signal: number) { [unowned self] in
-                if isStopping || !hasBegun { loop.quit(128 + number) } else { stop() }
+                guard hasBegun else { return loop.quit(128 + number) }
+                // The same ctrl-C may arrive twice, as from timeout(1); only a later one forces an exit.
+                guard isStopping else { return stop() }
+                if MonotonicClock.now() > stopTime + 1_000_000 { loop.quit(128 + number) }
             }
         }
         subscriptions = [
@@ -114,16 +116,11 @@ final class FilmRun {
             },
         ]
         connection.onDisconnect = { [unowned self] in end(Complaint.unreachable("the bus connection was lost")) }
-        ticker = Timer(on: loop) { [unowned self] in tick() }
-        noteTime = Timer(on: loop) { [unowned self] in
-            line.note = ""
-            draw()
-        }
         call("StartRunning") { [unowned self] in
             call("StartRecording", [.string(path), .properties(options)]) {}
         }
         let code = loop.run()
-        finishScreen()
+        screen.finish()
         RawMode.restore()
         Output.end(code, keeping: self)
     }
@@ -145,13 +142,14 @@ final class FilmRun {
     private func stop() {
         guard hasBegun else { return service.loop.quit(130) }
         isStopping = true
+        stopTime = MonotonicClock.now()
         line.remark = "finishing the file"
         draw()
         call("StopRecording")
     }
 
     private func end(_ complaint: Complaint) {
-        finishScreen()
+        screen.finish()
         Output.complain(complaint.message)
         service.loop.quit(complaint.code)
     }
@@ -166,7 +164,7 @@ final class FilmRun {
         case "DidStartRecording":
             path = values.first?.stringValue ?? path
             (hasBegun, line.title, line.state, line.style) = (true, path.escaped, "recording", .bad)
-            if isInteractive { beginDrawing() } else { Output.line("recording \(path.escaped)") }
+            if isInteractive { screen.begin(Self.help) } else { Output.line("recording \(path.escaped)") }
         case "DidFinishRecording":
             if values.count == 3 { finished(values[1].boolValue ?? false, values[2].stringValue ?? "") }
         case "DidCapturePhoto":
@@ -214,7 +212,7 @@ final class FilmRun {
         ) { [weak self] answer in
             guard let self else { return }
             let all = (try? answer.get())?.first?.asProperties ?? [:]
-            finishScreen()
+            screen.finish()
             let length = all["RecordedDuration"]?.doubleValue ?? 0
             var text = "\(path.escaped)  \(Wording.tenths(length)) s"
             if let dropped = all["DroppedFrames"]?.uint64Value, dropped > 0 {
@@ -239,32 +237,13 @@ final class FilmRun {
 
     // MARK: Terminal
 
-    private func beginDrawing() {
-        guard !isDrawing else { return }
-        if keyboard != nil { Output.line(Terminal.standard.styled(Self.help, .dim)) }
-        isDrawing = true
-        ticker?.arm(after: Self.interval)
-        draw()
-    }
-
-    private func draw() { if isDrawing { line.draw() } }
+    private func draw() { screen.draw() }
 
     private func note(_ text: String) {
-        guard isDrawing else { return Output.complain(text) }
-        line.note = text
-        noteTime?.arm(after: 3)
-        draw()
-    }
-
-    private func finishScreen() {
-        guard isDrawing else { return }
-        isDrawing = false
-        ProgressLine.clear()
+        if screen.isDrawing { screen.note(text) } else { Output.complain(text) }
     }
 
     private func tick() {
-        guard isDrawing else { return }
-        ticker?.arm(after: Self.interval)
         service.connection.call(
             place.place, session, StandardName.properties, "Get",
             [.string(CameraPlace.session), .string("RecordedDuration")], timeout: Service.timeout

@@ -8,20 +8,17 @@ import PluginAPI
 class FrontEnd {
     let service: Service
     let plugin: PluginProcess
-    let isInteractive: Bool
-    var line = ProgressLine()
-    private var keyboard: Keyboard?
+    private let screen: ProgressScreen
+    var isInteractive: Bool { screen.isInteractive }
+    var line: ProgressLine {
+        get { screen.line }
+        set { screen.line = newValue }
+    }
     private var signals: [SignalWatch] = []
-    private var ticker: Timer?
-    private var isDrawing = false
-    private var noteTime: Timer?
-
-    /// Seconds between two updates of position and levels, while they are shown.
-    private static let interval = 0.1
 
     init(_ kind: PluginKind, _ arguments: [String], _ service: Service) throws {
         self.service = service
-        isInteractive = Terminal.standard.canRedraw && tcgetpgrp(STDOUT_FILENO) == getpgrp()
+        screen = ProgressScreen(service.loop, noteTime: 1.5)
         plugin = try PluginProcess(kind, arguments, service)
         let loop = service.loop
         plugin.onReady = { [unowned self] in
@@ -35,12 +32,8 @@ class FrontEnd {
         service.connection.onDisconnect = { [unowned self] in
             end(Complaint.unreachable("the bus connection was lost"))
         }
-        if isInteractive { keyboard = Keyboard(loop) { [unowned self] in pressed($0) } }
-        ticker = Timer(on: loop) { [unowned self] in tick() }
-        noteTime = Timer(on: loop) { [unowned self] in
-            line.note = ""
-            draw()
-        }
+        screen.readKeys { [unowned self] in pressed($0) }
+        screen.onTick = { [unowned self] in refresh() }
         signals = [SIGINT, SIGTERM, SIGHUP, SIGQUIT].map { number in
             loop.watch(signal: number) { [unowned self] in interrupted(by: number) }
         }
@@ -51,7 +44,7 @@ class FrontEnd {
     /// Runs until ``end(_:)-(Int32)``; never returns.
     func run() -> Never {
         let code = service.loop.run()
-        finishScreen()
+        screen.finish()
         plugin.end()
         Output.end(code, keeping: self)
     }
@@ -74,7 +67,7 @@ class FrontEnd {
     func end(_ code: Int32) { service.loop.quit(code) }
 
     func end(_ complaint: Complaint) {
-        finishScreen()
+        screen.finish()
         Output.complain(complaint.message)
         end(complaint.code)
     }
@@ -85,45 +78,20 @@ class FrontEnd {
 
     /// Prints a permanent line; above the progress line if there is one.
     func say(_ text: String) {
-        if isDrawing { ProgressLine.clear() }
+        if screen.isDrawing { ProgressLine.clear() }
         Output.line(text)
         draw()
     }
 
     func complain(_ text: String) {
-        if isDrawing { ProgressLine.clear() }
+        if screen.isDrawing { ProgressLine.clear() }
         Output.complain(text)
         draw()
     }
 
-    func beginDrawing(_ help: String) {
-        guard isInteractive, !isDrawing else { return }
-        if keyboard != nil { Output.line(Terminal.standard.styled(help, .dim)) }
-        isDrawing = true
-        ticker?.arm(after: Self.interval)
-        draw()
-    }
-
-    func draw() { if isDrawing { line.draw() } }
-
-    /// Shows a text in the progress line for a moment.
-    func note(_ text: String) {
-        line.note = text
-        noteTime?.arm(after: 1.5)
-        draw()
-    }
-
-    private func finishScreen() {
-        guard isDrawing else { return }
-        isDrawing = false
-        ProgressLine.clear()
-    }
-
-    private func tick() {
-        guard isDrawing else { return }
-        ticker?.arm(after: Self.interval)
-        refresh()
-    }
+    func beginDrawing(_ help: String) { screen.begin(help) }
+    func draw() { screen.draw() }
+    func note(_ text: String) { screen.note(text) }
 
     /// While the line is shown: asks for what changes all the time.
     func refresh() {
@@ -142,15 +110,10 @@ class FrontEnd {
     private func suspend() {
         willSuspend()
         service.connection.flush()
-        finishScreenForSuspension()
+        screen.suspend()
         kill(getpid(), SIGSTOP)
-        if keyboard != nil { RawMode.enter() }
+        screen.resume()
         didContinue()
         draw()
-    }
-
-    private func finishScreenForSuspension() {
-        if isDrawing { ProgressLine.clear() }
-        RawMode.restore()
     }
 }
