@@ -215,9 +215,10 @@ final class Playback: Sendable {
         case .lost:
             let error = SessionError(.mediaServicesFailed, "the player ended; play again")
             sent.withLock { $0 = [:] }
-            silenced()
-            facts.withLock { ($0.failure, $0.status, $0.current) = (error, "failed", ObjectPath.none) }
             ends.withLock { $0 += 1 }
+            // Before it is told: whoever hears of it may play at once, from another thread.
+            facts.withLock { ($0.failure, $0.status, $0.current) = (error, "failed", ObjectPath.none) }
+            silenced()
             events.send(.failed(error))
         case .changed(PluginKind.player.interface, let properties):
             if properties["State"] != nil { facts.withLock { $0.announced += 1 } }
