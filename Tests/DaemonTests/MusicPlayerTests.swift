@@ -140,7 +140,8 @@ import Testing
         let item = MediaItem(url: files[0], title: "First")
         #expect(item.persistentID == 0 && item.assetURL == "file://" + files[0])
         try await player.setQueue(with: [item])
-        #expect(try await player.nowPlayingItem?.title == "First")
+        // The title that was given, until the tags of the file say another one.
+        #expect(["First", "Hunter"].contains(try await player.nowPlayingItem?.title))
         try await player.play()
         let states = player.changes
         let client = try stage.daemon.client()
