@@ -170,9 +170,9 @@ package final class LiveOutput {
     /// before they take anything.
     private func trouble(_ fault: Fault) -> LiveLink.Trouble {
         // rtmp2sink waits for the server for 5 s.
-        if fault.text.contains("timed out") { return .stalled }
+        if fault.text.includes("timed out") { return .stalled }
         if link.state == .live { return .closed }
-        if fault.reason == .notAuthorized || fault.text.contains("cmd failed") { return .refused }
+        if fault.reason == .notAuthorized || fault.text.includes("cmd failed") { return .refused }
         return .unreachable
     }
 
