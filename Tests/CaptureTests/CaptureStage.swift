@@ -57,13 +57,18 @@ final class CaptureStage {
         try Child(try builtProduct(named: "sessionctl"), words, environment: environment)
     }
 
-    /// The process of the plugin.
-    func plugin() throws -> Int32 {
+    /// The name of the plugin on the bus.
+    func place() throws -> String {
         let list = try connection.callAndWait(
             BusName.service, ObjectPath.root, BusName.plugins, "List", [], timeout: 10)
-        let place = (list.first?.arrayValue ?? []).compactMap(\.asProperties)
-            .first { $0["kind"]?.stringValue == "capture" }?["bus-name"]?.stringValue
-        return Int32(try connection.credentialsAndWait(of: try #require(place), timeout: 5).processID ?? 0)
+        return try #require(
+            (list.first?.arrayValue ?? []).compactMap(\.asProperties)
+                .first { $0["kind"]?.stringValue == "capture" }?["bus-name"]?.stringValue)
+    }
+
+    /// The process of the plugin.
+    func plugin() throws -> Int32 {
+        Int32(try connection.credentialsAndWait(of: place(), timeout: 5).processID ?? 0)
     }
 
     /// A telephone call.

@@ -267,4 +267,39 @@ import Testing
         try #require(inTime)
         #expect(try #require(served) < 20_000)
     }
+
+    @Test func callerWithoutPermission_mayRead_andNeitherCallsNorSets() throws {
+        let name = "org.example.Owned"
+        let owner = world.client.uniqueName
+        let interface = Interface<Thing>(
+            name: name, introspection: "", methods: [.init("Ask", "u") { $1.reply($1.arguments) }],
+            properties: [
+                .init(
+                    "Level", "u", get: { .uint32($0.level) },
+                    set: { (thing, value) throws(Failure) in thing.level = value.uint32Value ?? 0 })
+            ],
+            permission: { (_, caller) throws(Failure) in
+                if caller != owner { throw .failed("it belongs to another program") }
+            })
+        world.service.objects.export(thing, at: "/owned", interfaces: [interface])
+        let stranger = try world.connect()
+        func ask(_ member: String, _ arguments: [Value], by caller: Connection, of asked: String? = nil) throws -> String {
+            let message = try world.message(member, arguments, interface: asked ?? properties, path: "/owned")
+            switch try world.answer(to: message, from: caller) {
+            case .success(let values): return "\(values.first?.unwrapped.uint32Value ?? 0)"
+            case .failure(let failure): return failure.message
+            }
+        }
+        let (set, get): ([Value], [Value]) = (
+            [.string(name), .string("Level"), .variant(.uint32(9))], [.string(name), .string("Level")]
+        )
+        #expect(try ask("Set", set, by: stranger) == "it belongs to another program")
+        #expect(try ask("Ask", [.uint32(1)], by: stranger, of: name) == "it belongs to another program")
+        // An empty name means any interface.
+        #expect(try ask("Set", [.string("")] + set.dropFirst(), by: stranger) == "it belongs to another program")
+        #expect(try ask("Get", get, by: stranger) == "7")
+        #expect(try ask("Set", set, by: world.client) == "0")
+        #expect(try ask("Ask", [.uint32(1)], by: world.client, of: name) == "1")
+        #expect(try ask("Get", get, by: stranger) == "9")
+    }
 }

@@ -48,16 +48,26 @@ public struct Interface<Object: AnyObject>: @unchecked Sendable {
     /// - Parameters:
     ///   - introspection: the `<interface>…</interface>` element, served verbatim; created when it is first needed.
     ///   - describe: all properties at once, for an object that has them encoded; nil: they are read one by one.
+    ///   - permission: throws the error for a caller, by its unique name, that may not call the methods and may not set the
+    ///     properties; reading is not asked about.
     public init(
         name: String, introspection: @autoclosure @escaping () -> String, methods: [Method] = [],
-        properties: [Property] = [], describe: ((Object) -> EncodedProperties?)? = nil
+        properties: [Property] = [], describe: ((Object) -> EncodedProperties?)? = nil,
+        permission: ((Object, String) throws(Failure) -> Void)? = nil
     ) {
         precondition(Syntax.isInterface(name), "not an interface name: \(name)")
         self.name = name
+        var erasedPermission: ((AnyObject, String) throws(Failure) -> Void)?
+        if let permission {
+            erasedPermission = { (object, caller) throws(Failure) in
+                try permission(unsafeDowncast(object, to: Object.self), caller)
+            }
+        }
         table = InterfaceTable(
             name: name, introspection: introspection, methods: methods.map(\.erased),
             properties: properties.map(\.erased),
-            describe: describe.map { describe in { describe(unsafeDowncast($0, to: Object.self)) } })
+            describe: describe.map { describe in { describe(unsafeDowncast($0, to: Object.self)) } },
+            permission: erasedPermission)
     }
 }
 
@@ -87,16 +97,17 @@ final class InterfaceTable {
     let properties: [Property]
     private let propertyIndex: [String: Int]
     let describe: ((AnyObject) -> EncodedProperties?)?
+    let permission: ((AnyObject, String) throws(Failure) -> Void)?
 
     init(
         name: String, introspection: @escaping () -> String, methods: [Method], properties: [Property],
-        describe: ((AnyObject) -> EncodedProperties?)?
+        describe: ((AnyObject) -> EncodedProperties?)?, permission: ((AnyObject, String) throws(Failure) -> Void)?
     ) {
         self.name = name
         self.introspection = introspection
         self.methods = Dictionary(methods.map { ($0.name, $0) }, uniquingKeysWith: { $1 })
         self.properties = properties
-        self.describe = describe
+        (self.describe, self.permission) = (describe, permission)
         propertyIndex = Dictionary(properties.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { $1 })
     }
 

@@ -182,12 +182,13 @@ public final class ObjectTable {
     }
 
     /// Sets a property for a caller, and announces a change.
-    func set(_ property: InterfaceTable.Property, of binding: Binding, at path: String, to value: Value)
-        throws(Failure)
-    {
+    func set(
+        _ property: InterfaceTable.Property, of binding: Binding, at path: String, to value: Value, by caller: String
+    ) throws(Failure) {
         guard let set = property.set else {
             throw .propertyReadOnly("\(binding.table.name).\(property.name) is read-only")
         }
+        try binding.table.permission?(binding.object, caller)
         guard value.hasSignature(property.signature) else {
             throw .invalidArgs(
                 "\(binding.table.name).\(property.name) is of type \(property.signature), not \(value.signature)")
@@ -261,6 +262,7 @@ public final class ObjectTable {
         _ method: InterfaceTable.Method, of binding: Binding, _ path: String, _ call: Message,
         on connection: Connection
     ) throws(Failure) {
+        try binding.table.permission?(binding.object, call.sender ?? "")
         try Self.check(call, method.name, method.signature)
         let arguments = try call.arguments()
         let invocation = Invocation(

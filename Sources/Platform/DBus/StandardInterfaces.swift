@@ -29,7 +29,7 @@ enum StandardInterfaces {
             let arguments = try call.arguments()
             let (binding, property) = try find(node, path, arguments.prefix(2).compactMap(\.stringValue))
             guard arguments.count == 3, case .variant(let value) = arguments[2] else { return nil }
-            try objects.set(property, of: binding, at: path, to: value)
+            try objects.set(property, of: binding, at: path, to: value, by: call.sender ?? "")
             return []
         case (StandardName.properties, "GetAll"):
             try ObjectTable.check(call, member, "s")

@@ -129,10 +129,6 @@ extension CaptureSession {
     ) -> Interface<CaptureSession>.Method {
         .init(name, signature) { session, call in
             do throws(Failure) {
-                guard call.sender == session.owner else {
-                    throw Failure(
-                        SessionError(.notOwner, "the capture session '\(session.name)' belongs to another program"))
-                }
                 try body(session, call)
             } catch {
                 call.fail(error)
@@ -300,5 +296,11 @@ extension CaptureSession {
                 call.reply()
             },
         ],
-        properties: properties.map(\.exported))
+        properties: properties.map(\.exported),
+        permission: { (session, caller) throws(Failure) in
+            guard caller == session.owner else {
+                throw Failure(
+                    SessionError(.notOwner, "the capture session '\(session.name)' belongs to another program"))
+            }
+        })
 }

@@ -283,15 +283,7 @@ final class LiveStreamObject {
     private static func method(
         _ name: String, _ signature: String = "",
         _ body: @escaping @Sendable (LiveStreamObject, Invocation) -> Void
-    ) -> Interface<LiveStreamObject>.Method {
-        .init(name, signature) { stream, call in
-            guard call.sender == stream.owner else {
-                return call.fail(
-                    Failure(SessionError(.notOwner, "only the program that made this stream may call its methods")))
-            }
-            body(stream, call)
-        }
-    }
+    ) -> Interface<LiveStreamObject>.Method { .init(name, signature, body) }
 
     private static let interface = Interface<LiveStreamObject>(
         name: BusName.liveStream, introspection: PluginXML.liveStream,
@@ -321,7 +313,12 @@ final class LiveStreamObject {
                 stream.close()
             },
         ],
-        properties: properties.map(\.exported))
+        properties: properties.map(\.exported),
+        permission: { (stream, caller) throws(Failure) in
+            guard caller == stream.owner else {
+                throw Failure(SessionError(.notOwner, "the live stream belongs to another program"))
+            }
+        })
 }
 
 extension Invocation {
