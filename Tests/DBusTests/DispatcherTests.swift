@@ -283,7 +283,9 @@ import Testing
             })
         world.service.objects.export(thing, at: "/owned", interfaces: [interface])
         let stranger = try world.connect()
-        func ask(_ member: String, _ arguments: [Value], by caller: Connection, of asked: String? = nil) throws -> String {
+        func ask(
+            _ member: String, _ arguments: [Value], by caller: Connection, of asked: String? = nil
+        ) throws -> String {
             let message = try world.message(member, arguments, interface: asked ?? properties, path: "/owned")
             switch try world.answer(to: message, from: caller) {
             case .success(let values): return "\(values.first?.unwrapped.uint32Value ?? 0)"

@@ -34,7 +34,7 @@ import Testing
 
         var isGuarded: Bool {
             get throws {
-                try pulse.control.sinks().contains { $0.name.hasPrefix("sessiond.") }
+                try pulse.control.sinks().contains { $0.name.hasPrefix("sessiond.nowhere") }
             }
         }
 
@@ -105,6 +105,19 @@ import Testing
         #expect(try jack.isHeard())
     }
 
+    /// On a busy machine, PipeWire shows that the guard is the default before it shows the pulled jack. That is no guard
+    /// that has taken the place of an output.
+    @Test func guardIsShownAsTheDefaultBeforeTheJack_itIsStillAnUnplug() throws {
+        let jack = try Jack()
+        try jack.play()
+        try jack.pulse.control.setDefaultSink("sessiond.nowhere")
+        #expect(try eventually { try jack.pulse.control.defaults().sink == "sessiond.nowhere" })
+        try jack.unplug()
+        try jack.plug()
+        try jack.play()
+        #expect(try jack.isHeard())
+    }
+
     @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: its card"))
     func jackIsPulledAndPulseAudioEnds_serverRemembersTheUsersChoice() throws {
         let pulse = try PrivatePulse(
@@ -118,7 +131,7 @@ import Testing
         let music = try client.session("Music")
         client.activate(music)
         let tone = try Tone(pulse, hertz: 440)
-        #expect(try eventually { try pulse.control.sinks().contains { $0.name.hasPrefix("sessiond.") } })
+        #expect(try eventually { try pulse.control.sinks().contains { $0.name.hasPrefix("sessiond.nowhere") } })
         try card.unplug(.headphones)
         #expect(try eventually { try pulse.control.defaults().sink.hasPrefix("sessiond.") })
         daemon.daemon.suspend()

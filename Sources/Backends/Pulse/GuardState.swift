@@ -33,6 +33,11 @@ struct GuardState {
     private(set) var rank: GuardPlan.Rank?
     /// The default output whose place, or whose microphone's, a guard has taken. There is none until the output changes.
     private(set) var displaced: String?
+    /// Since when the guard is the default although the output that it replaced is still shown; microseconds of
+    /// CLOCK_MONOTONIC.
+    var intrusion: UInt64?
+    /// Seconds after which a server has shown that an output was unplugged.
+    static let intrusionTime = 0.3
     /// The defaults for which the guard was checked again after the session manager has written its file.
     private(set) var checked: Defaults?
     /// Whether an unplugged port was made active again, so that the guard ranks before its device.

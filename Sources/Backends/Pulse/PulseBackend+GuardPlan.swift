@@ -74,19 +74,31 @@ extension PulseBackend {
 
     /// Removes a guard that has taken the place of an output that is still there, or of a microphone: it was not known
     /// what the server ranks by, or somebody chose the guard by hand.
-    func dropDisplacingGuard(_ previous: AudioSnapshot, _ current: AudioSnapshot) {
+    ///
+    /// If the output was unplugged, the server may show the new default before it shows the unplugged port. So the place of an
+    /// output counts as taken only after ``GuardState/intrusionTime``.
+    func dropDisplacingGuard(_ previous: AudioSnapshot, _ current: AudioSnapshot, _ now: UInt64) {
         guard model.isOnGuard else {
-            guards.isFound = false
+            (guards.isFound, guards.intrusion) = (false, nil)
             if let output = model.output, displacesMicrophone {
                 guards.displace(output.name)
                 unloadGuard()
             }
             return
         }
-        guard !previous.isOutputHeld, guards.guardDue == nil, let port = previous.route.outputs.first,
+        guard !previous.isOutputHeld || guards.intrusion != nil, guards.guardDue == nil,
+            let port = previous.route.outputs.first,
             current.availableOutputs.contains(where: { $0.uid == port.uid }),
             let device = model.find(port.uid, isInput: false)?.device
-        else { return }
+        else {
+            guards.intrusion = nil
+            return
+        }
+        guard let begin = guards.intrusion else {
+            guards.intrusion = now
+            return wait(GuardState.intrusionTime) { [weak self] in self?.evaluate(isSettled: true) }
+        }
+        guard now &- begin >= UInt64(GuardState.intrusionTime * 1_000_000) else { return }
         guards.displace(device.name)
         unloadGuard()
     }

@@ -238,7 +238,7 @@ public final class PulseBackend: AudioBackend {
 
         noteDefaults(at: now)
         dropSecondGuard()
-        dropDisplacingGuard(previous, current)
+        dropDisplacingGuard(previous, current, now)
         moveToGuard(previous, current, now)
         expectMoves(now)
         keepHold(now)
