@@ -304,6 +304,7 @@ import Testing
             try main.script(
                 """
                 DROP INDEX file_gone_sound; DROP INDEX file_changed_sound; ALTER TABLE file DROP COLUMN sound;
+                DROP INDEX track_songs; CREATE INDEX track_songs ON track(is_available, media_type, title_sort, id);
                 PRAGMA user_version = 2
                 """)
             let kept = try SQLite(path + "/library-kept.db")
@@ -314,6 +315,7 @@ import Testing
         #expect(library.store.findings.isEmpty)
         #expect(try library.store.itemCount() == 300)
         try kept(library, ids, list)
+        try expectTitlesAreInAnIndex(library.store)
         // All files are read again at their places; what was removed is known by its former fingerprint.
         #expect(try library.store.pendingCount() == 300)
         #expect(try library.store.hasFormerFingerprints())
@@ -328,6 +330,19 @@ import Testing
         #expect(try !library.store.hasFormerFingerprints())
         try kept(library, ids, list)
     }
+
+    /// A part of a title is looked for in one index, which is a fraction of the table.
+    private func expectTitlesAreInAnIndex(_ store: Store) throws {
+        var query = Query()
+        query.predicates = [Query.Predicate(.title, .contains, .text("x"))]
+        let source = query.source
+        let plan = try store.db.all(
+            "EXPLAIN QUERY PLAN SELECT t.id\(source.sql) ORDER BY \(query.orderSQL)", source.values
+        ) { $0.text(3) }
+        #expect(plan.contains { $0.hasPrefix("SEARCH t USING COVERING INDEX track_songs") }, "\(plan)")
+    }
+
+    @Test func partOfATitle_isFoundInAnIndex() throws { try expectTitlesAreInAnIndex(filled().0.store) }
 
     // MARK: Sound
 

@@ -151,6 +151,8 @@ extension Query {
     /// Whether it has conditions besides the type. Then SQLite finds the items by the indices of these conditions.
     var isNarrow: Bool { !predicates.isEmpty || playlist != nil || !text.isEmpty || preset == .compilations }
 
+    var isRandom: Bool { order.contains { $0.key == .random } }
+
     /// Whether counts or ratings affect which items it has, or their order.
     var needsKept: Bool {
         let properties: Set<Property> = [.rating, .playCount, .skipCount]

@@ -34,6 +34,8 @@ final class SQLite {
     private let raw: OpaquePointer
     private var statements: [String: OpaquePointer] = [:]
     private var transactions = 0
+    /// Whether the transaction is one of ``reading(_:)``.
+    private var isReading = false
     /// The processor time at which the current read exceeds its limit, in seconds.
     private var end = Double.infinity
     private var rowsRead: UInt64 = 0
@@ -92,8 +94,8 @@ final class SQLite {
     }
 
     /// Ends the reads of `body` with an error (``SQLError/isTooLong``) when they have used that many seconds of
-    /// processor time. To be used only outside of transactions: when SQLite ends a change, it rolls back the
-    /// transaction.
+    /// processor time. Not to be used in a transaction that changes something: when SQLite ends a change, it rolls back
+    /// the transaction.
     func within<Result>(_ seconds: Double, _ body: () throws(SQLError) -> Result) throws(SQLError) -> Result {
         end = Self.processorTime + seconds
         sqlite3_progress_handler(
@@ -219,15 +221,16 @@ final class SQLite {
         try? script("ROLLBACK")
     }
 
-    var isInTransaction: Bool { transactions > 0 }
+    /// Whether changes are not committed yet.
+    var isInTransaction: Bool { transactions > 0 && !isReading }
 
     /// Locks the file once for all that `body` reads, instead of once for each statement.
     func reading<Result>(_ body: () throws(SQLError) -> Result) throws(SQLError) -> Result {
         guard transactions == 0 else { return try body() }
         try script("BEGIN")
-        transactions = 1
+        (transactions, isReading) = (1, true)
         defer {
-            transactions = 0
+            (transactions, isReading) = (0, false)
             try? script("COMMIT")
         }
         return try body()

@@ -2,7 +2,7 @@
 enum Schema {
     /// Increased with each change of the tables. `upgrade` changes the tables of earlier versions; an index of an unknown
     /// version is created again.
-    static let version: Int64 = 4
+    static let version: Int64 = 5
     static let keptVersion: Int64 = 2
 
     static let main = """
@@ -38,7 +38,7 @@ enum Schema {
             disc INTEGER NOT NULL, number INTEGER NOT NULL, released INTEGER NOT NULL, duration REAL NOT NULL,
             is_compilation INTEGER NOT NULL, has_picture INTEGER NOT NULL, own_type INTEGER NOT NULL,
             added INTEGER NOT NULL);
-        CREATE INDEX track_songs ON track(is_available, media_type, title_sort, id);
+        \(songsIndex)
         CREATE INDEX track_albums ON track(
             is_available, media_type, album_artist_sort, released, album_sort, album, disc, number, title_sort, id);
         CREATE INDEX track_artists ON track(
@@ -95,6 +95,11 @@ enum Schema {
         \(soundIndexes)
         PRAGMA user_version = 4;
         """,
+        4: """
+        DROP INDEX track_songs;
+        \(songsIndex)
+        PRAGMA user_version = 5;
+        """,
     ]
     private static let keptUpgrades: [Int64: String] = [
         1: """
@@ -103,6 +108,11 @@ enum Schema {
         PRAGMA user_version = 2;
         """
     ]
+
+    /// With the text in which parts of titles are looked for, so that such a query reads only this index.
+    private static let songsIndex = """
+        CREATE INDEX track_songs ON track(is_available, media_type, title_sort, id, title_key);
+        """
 
     /// Only the files that another file may be: of thousands with one sound, such as silence, few are missing or changed.
     private static let soundIndexes = """

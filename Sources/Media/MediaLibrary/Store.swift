@@ -98,10 +98,12 @@ public final class Store {
         try? db.run("PRAGMA wal_checkpoint(TRUNCATE)")
     }
 
-    /// Ends the reads for a client with `SQLError.isTooLong` when they have used that many seconds of processor time.
+    /// Reads for a client. The reads end with `SQLError.isTooLong` when they have used that many seconds of processor time.
     public func within<Result>(
         _ seconds: Double, _ body: () throws(SQLError) -> Result
-    ) throws(SQLError) -> Result { try db.within(seconds, body) }
+    ) throws(SQLError) -> Result {
+        try db.reading { () throws(SQLError) in try db.within(seconds, body) }
+    }
 
     // MARK: Damage
 

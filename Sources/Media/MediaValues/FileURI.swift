@@ -43,7 +43,7 @@ public enum FileURI {
 
     /// The URI that the Thumbnail Managing Standard uses for a file: escaped as GLib does it.
     public static func shared(_ path: [UInt8]) -> String {
-        "file://" + escaped(path, leaving: "!$&'()*+,-./:=@_~".utf8)
+        "file://" + escaped(path, leaving: sharedTable)
     }
 
     /// With its escapes (`%20`) resolved; what is no escape stays.
@@ -63,21 +63,29 @@ public enum FileURI {
         return bytes
     }
 
-    private static func escaped(_ path: some Sequence<UInt8>, leaving marks: some Sequence<UInt8>) -> String {
-        var result = ""
+    /// Which bytes need no escape: letters, digits and these marks.
+    private static func table(_ marks: String) -> [Bool] {
+        let plain = Array("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789\(marks)".utf8)
+        return (0...255).map { plain.contains($0) }
+    }
+    private static let sharedTable = table("!$&'()*+,-./:=@_~")
+    private static let table = table("/-._~")
+
+    private static func escaped(_ path: some Collection<UInt8>, leaving plain: [Bool]) -> String {
+        let digits = Array("0123456789ABCDEF".utf8)
+        var result: [UInt8] = []
+        result.reserveCapacity(path.count + 16)
         for byte in path {
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"):
-                result.unicodeScalars.append(UnicodeScalar(byte))
-            case _ where marks.contains(byte): result.unicodeScalars.append(UnicodeScalar(byte))
-            default: result += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+            if plain[Int(byte)] {
+                result.append(byte)
+            } else {
+                result += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
             }
         }
-        return result
+        return String(decoding: result, as: UTF8.self)
     }
 
-    private static func escaped(_ path: String) -> String { escaped(path.utf8, leaving: "/-._~".utf8) }
+    private static func escaped(_ path: String) -> String { escaped(path.utf8, leaving: table) }
 
     /// The last part of a URI's path for display, with escapes resolved; nil if there is none.
     package static func title(_ uri: String) -> String? {

@@ -83,7 +83,7 @@ final class LibraryDatabase {
     /// Reads for a client. The client gets `LimitsExceeded` if the read takes too long.
     func read<Result>(_ body: (Store) throws(SQLError) -> Result) throws(Failure) -> Result {
         try use { store throws(SQLError) in
-            // If a read inside a transaction is ended, SQLite also ends the transaction.
+            // A read that is ended must not end changes.
             try commit()
             return try store.within(Self.readTime) { () throws(SQLError) in try body(store) }
         }

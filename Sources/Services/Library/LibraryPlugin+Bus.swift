@@ -170,8 +170,7 @@ extension LibraryPlugin {
         let max = wanted == 0 ? Self.uriLimit : min(wanted, Self.uriLimit)
         let rows = try database.read { store throws(SQLError) in
             var rows: [Value] = []
-            for id in try store.ids(query, max: max) {
-                guard let item = try store.item(id) else { continue }
+            for item in try store.items(store.ids(query, max: max)[...]) {
                 rows.append(
                     .properties(
                         ["id", "uri", "title", "artist", "album", "duration", "media-type", "bookmark"].compactMap {
