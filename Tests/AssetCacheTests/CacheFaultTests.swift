@@ -68,6 +68,18 @@ import Testing
         #expect(!stage.files.contains { $0.hasSuffix(".media") })
     }
 
+    @Test func missingFile_isAskedForOnce() throws {
+        let stage = try CacheStage()
+        let (address, _) = try stage.open(stage.origin.url("nothing.mp4"))
+        // The origin has answered before the player reads.
+        #expect(stage.wait { stage.members("Failed").count == 1 })
+        #expect(try stage.read(address).status == 404)
+        #expect(stage.origin.requests.count == 1)
+        // A later try asks again.
+        #expect(try stage.read(address).status == 404)
+        #expect(stage.origin.requests.count == 2)
+    }
+
     @Test func lessThanSaid_neverLooksWhole() throws {
         let stage = try CacheStage()
         let bytes = try stage.origin.file("film.mp4", Self.size)

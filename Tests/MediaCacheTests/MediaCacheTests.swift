@@ -89,6 +89,24 @@ import Testing
         #expect(!cache.isBusy)
     }
 
+    @Test(arguments: [404, 410]) func missingResource_isAskedForOnceUntilItsReaderIsTold(_ status: Int) {
+        var cache = MediaCache()
+        // The parts are fetched before anybody reads.
+        #expect(cache.handle(.wanted(true)) == [.request(1, from: 0, to: nil, unless: .init())])
+        #expect(cache.handle(.failed(1, .status(status))) == [.cancel(1), .tell(.status(status))])
+        #expect(cache.handle(.asked(1, from: 0)) == [.end(1, .status(status))])
+        #expect(!cache.isBusy && !cache.hasReaders)
+        // The next one may find it there.
+        #expect(cache.handle(.asked(2, from: 0)) == [.request(2, from: 0, to: nil, unless: .init())])
+    }
+
+    @Test func otherTrouble_isAskedAgainByTheNextReader() {
+        var cache = MediaCache()
+        _ = cache.handle(.wanted(true))
+        _ = cache.handle(.failed(1, .status(503)))
+        #expect(cache.handle(.asked(1, from: 0)) == [.request(2, from: 0, to: nil, unless: .init())])
+    }
+
     // MARK: Nothing twice
 
     @Test func seek_fetchesOnlyToTheNextPart() {

@@ -8,6 +8,7 @@
 /// - Bytes of two versions never mix: when the origin has changed, all readers end and everything is dropped.
 /// - A reader that waits is served, or its end is told; never neither.
 /// - An origin that is silent is asked once more; any other trouble is told at once.
+/// - An origin that does not have it is not asked again by the first reader.
 public struct MediaCache: Sendable, Equatable {
     public typealias Reader = UInt64
     public typealias Request = UInt64
@@ -73,6 +74,9 @@ public struct MediaCache: Sendable, Equatable {
         case contradiction(String)
         /// The network, in words for people.
         case network(String)
+
+        /// Whether the origin does not have the resource.
+        var isMissing: Bool { self == .status(404) || self == .status(410) }
     }
 
     private struct Reading: Sendable, Equatable {
@@ -126,6 +130,8 @@ public struct MediaCache: Sendable, Equatable {
     private var mayFill = true
     /// Filling stops after trouble, until a reader asks again.
     private var fillFailed = false
+    /// The origin does not have it, and no reader has been told.
+    private var untold: Trouble?
     /// The number of requests, without repeated ones.
     private var requested = 0
 
@@ -174,6 +180,11 @@ public struct MediaCache: Sendable, Equatable {
         var effects: [Effect] = []
         switch event {
         case .asked(let reader, let place):
+            if let trouble = untold {
+                untold = nil
+                effects.append(.end(reader, trouble))
+                break
+            }
             lastOrder += 1
             // Whoever asks now is told the size of this version.
             readers[reader] = Reading(place: place, isWaiting: true, hasBegun: isKnown, order: lastOrder)
@@ -192,11 +203,11 @@ public struct MediaCache: Sendable, Equatable {
         case .timedOut(let request): timedOut(request, &effects)
         case .failed(let request, let trouble): fail(request, trouble, &effects)
         case .wanted(let isWanted):
-            if isWanted != self.isWanted { fillFailed = false }
+            if isWanted != self.isWanted { (fillFailed, untold) = (false, nil) }
             self.isWanted = isWanted
         case .fetchAll:
             rules.fills = true
-            fillFailed = false
+            (fillFailed, untold) = (false, nil)
         case .mayFill(let may): mayFill = may
         case .cannotStore: stopKeeping()
         }
@@ -329,12 +340,15 @@ public struct MediaCache: Sendable, Equatable {
     private mutating func fail(_ request: Request, _ trouble: Trouble, _ effects: inout [Effect]) {
         guard let fetch = fetches.removeValue(forKey: request) else { return }
         effects.append(.cancel(request))
+        var isTold = false
         for (reader, reading) in readers.sorted(by: { $0.key < $1.key })
         where reading.isWaiting && covers(fetch, reading.place) && end(from: reading.place) == nil {
             readers[reader] = nil
             effects.append(.end(reader, trouble))
+            isTold = true
         }
         fillFailed = true
+        if !isTold, !isKnown, trouble.isMissing { untold = trouble }
         effects.append(.tell(trouble))
     }
 
