@@ -140,17 +140,24 @@ public struct Hash64: Sendable {
 
 /// Selects the files that are read, by the extensions of their names.
 public enum MusicFile {
-    private static let endings: Set<String> = [
+    private static let endings: Set<UInt64> = keys([
         "mp3", "mp2", "aac", "m4a", "m4b", "aax", "flac", "ogg", "oga", "opus", "spx", "wav", "wave", "aif", "aiff",
         "aifc", "wma", "wv", "ape", "mpc", "mp+", "tta", "dsf", "dff", "oggflac",
         // The library does not know these formats. A scan says that it did not read such a file.
         "ac3", "amr", "dts", "eac3", "mka", "ofr", "shn", "tak",
-    ]
-    private static let listEndings: Set<String> = ["m3u", "m3u8", "pls", "xspf"]
+    ])
+    private static let listEndings: Set<UInt64> = keys(["m3u", "m3u8", "pls", "xspf"])
 
-    private static func ending(_ name: [UInt8]) -> String? {
-        guard let dot = name.lastIndex(of: UInt8(ascii: ".")), name.count - dot <= 5, dot > 0 else { return nil }
-        return String(decoding: name[(dot + 1)...], as: UTF8.self).lowercased()
+    private static func keys(_ endings: [String]) -> Set<UInt64> { Set(endings.map { key($0.utf8) }) }
+
+    /// The bytes of an ending as a number, in small letters: a scan asks for each file.
+    private static func key(_ ending: some Sequence<UInt8>) -> UInt64 {
+        ending.reduce(0) { $0 << 8 | UInt64((UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($1) ? $1 | 0x20 : $1) }
+    }
+
+    private static func ending(_ name: [UInt8]) -> UInt64? {
+        guard let dot = name.lastIndex(of: UInt8(ascii: ".")), name.count - dot <= 8, dot > 0 else { return nil }
+        return key(name[(dot + 1)...])
     }
 
     public static func isMusic(_ name: [UInt8]) -> Bool { ending(name).map { endings.contains($0) } ?? false }

@@ -73,7 +73,16 @@ final class FolderWalk {
     }
 
     private static func name(_ entry: UnsafeMutablePointer<dirent>) -> [UInt8] {
-        withUnsafeBytes(of: &entry.pointee.d_name) { raw in Array(raw.prefix { $0 != 0 }) }
+        withUnsafeBytes(of: &entry.pointee.d_name) { raw in
+            Array(raw.prefix(strnlen(raw.baseAddress!.assumingMemoryBound(to: CChar.self), raw.count)))
+        }
+    }
+
+    /// False, with errno: it cannot be examined.
+    private static func status(of entry: UnsafeMutablePointer<dirent>, in folder: Int32, _ status: inout stat) -> Bool {
+        withUnsafeBytes(of: &entry.pointee.d_name) { raw in
+            fstatat(folder, raw.baseAddress!.assumingMemoryBound(to: CChar.self), &status, 0) == 0
+        }
     }
 
     private func walk(
@@ -108,7 +117,7 @@ final class FolderWalk {
                 let isMusic = MusicFile.isMusic(name) || MusicFile.isList(name)
                 guard isMusic && kind != 4 || mayBeFolder else { continue }
                 var status = stat()
-                guard Self.with(name, { fstatat(descriptor, $0, &status, 0) }) == 0 else {
+                guard Self.status(of: entry, in: descriptor, &status) else {
                     if !Self.isMissing(errno) { unknown.append(name) }
                     continue
                 }
@@ -186,15 +195,16 @@ final class FolderWalk {
         _ links: [[UInt8]], _ unknown: [[UInt8]]
     ) {
         var fields: [String: WorkerMessage.Field] = [
-            "path": .bytes(path), "mount": .flag(parentDevice.map { $0 != UInt64(status.st_dev) } ?? false),
-            "modified": .whole(status.modified),
-            "watchable": .flag(isWatchable(status)),
+            "path": .bytes(path), "modified": .whole(status.modified),
             "digest": .whole(Int64(bitPattern: ScanPlan.digest(files, folders: folders))),
-            "folders": .bytes(Array(folders.joined(separator: [0]))),
-            "links": .bytes(Array(links.joined(separator: [0]))),
-            "unknown": .bytes(Array(unknown.joined(separator: [0]))),
-            "whole": .flag(files.count <= Self.chunk && unknown.isEmpty), "first": .flag(true),
         ]
+        // What is usual is left out: a library has thousands of folders.
+        if let parentDevice, parentDevice != UInt64(status.st_dev) { fields["mount"] = .flag(true) }
+        if !isWatchable(status) { fields["watchable"] = .flag(false) }
+        if files.count > Self.chunk || !unknown.isEmpty { fields["whole"] = .flag(false) }
+        for (key, names) in [("folders", folders), ("links", links), ("unknown", unknown)] where !names.isEmpty {
+            fields[key] = .bytes(Array(names.joined(separator: [0])))
+        }
         var start = 0
         repeat {
             let end = min(files.count, start + Self.chunk)

@@ -204,13 +204,10 @@ final class Scan {
     }
 
     private func listed(_ message: WorkerMessage, _ path: [UInt8]) {
-        guard let files = ScanPlan.DiskFile.list(message.bytes("files") ?? []) else { return }
         let isMount = message.flag("mount") ?? false
         let digest = UInt64(bitPattern: message.whole("digest") ?? 0)
         let isWhole = message.flag("whole") ?? true
-        guard let folders = Self.names(message, "folders"), let links = Self.names(message, "links"),
-            let unknown = Self.names(message, "unknown").map(Set.init)
-        else { return }
+        guard let links = Self.names(message, "links") else { return }
         // Links may be entered only in a walk of the whole folder of the library.
         if let walk, walk.target.isDeep, !links.isEmpty { addWhole(path) }
         let listing = FolderPlan.Listing(isMount: isMount, digest: digest, isRoot: plugin.folders.isRoot(path))
@@ -232,6 +229,10 @@ final class Scan {
                 return
             case .compared: break
             }
+            // Most folders have not changed: only now it is worth to decode their content.
+            guard let files = ScanPlan.DiskFile.list(message.bytes("files") ?? []),
+                let folders = Self.names(message, "folders"), let unknown = Self.names(message, "unknown").map(Set.init)
+            else { return }
             let id = try store.saw(
                 path, parent: parent?.id ?? 0, isMount: isMount, isWatchable: message.flag("watchable") ?? true,
                 digest: isWhole ? digest : 0)
