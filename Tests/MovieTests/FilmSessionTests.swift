@@ -13,7 +13,8 @@ import Testing
         private let daemon: Child
         private var environment: [String: String]
 
-        init() throws {
+        /// - Parameter keepsWeb: whether films of the web are kept by the cache.
+        init(keepsWeb: Bool = false) throws {
             pulse = try ServerKind.standard.server()
             ear = try Ear(pulse, sink: "speaker")
             screen = try PrivateScreen()
@@ -24,6 +25,14 @@ import Testing
             environment["XDG_CACHE_HOME"] = bus.folder.path + "/cache"
             environment["GST_REGISTRY"] = TestMedia.registry
             environment["DISPLAY"] = screen.display
+            if keepsWeb {
+                let plugins = try bus.folder.folder(".local/share/sessiond/plugins")
+                try FileManager.default.copyItem(
+                    atPath: repository.path + "/data/plugins/cache.plugin", toPath: plugins + "/cache.plugin")
+                environment["XDG_CONFIG_HOME"] = try bus.folder.folder("config")
+                try Data("[player]\ncache = all\n".utf8).write(
+                    to: URL(fileURLWithPath: try bus.folder.folder("config/sessiond") + "/sessiond.conf"))
+            }
             daemon = try Child(try builtProduct(named: "sessiond"), environment: environment)
             guard eventually(timeout: 30, { list().contains("\"ServerConnected\":true") }) else {
                 throw SupportError("sessiond does not find the sound server: \(daemon.errors)")
@@ -42,10 +51,16 @@ import Testing
             return child.text
         }
 
+        /// The files of the cache.
+        var kept: [String] {
+            let folder = bus.folder.path + "/cache/sessiond/media"
+            return (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+        }
+
         /// Starts the film, and waits until it is seen and heard.
-        func watch(_ arguments: [String] = [], more: [String: String] = [:]) throws -> Child {
-            let film = try TestMedia.named("short-gop.mp4").path()
-            let watch = try sessionctl(["watch", "--name", "Film", "--loop", film] + arguments, more: more)
+        func watch(_ film: String? = nil) throws -> Child {
+            let film = try film ?? TestMedia.named("short-gop.mp4").path()
+            let watch = try sessionctl(["watch", "--name", "Film", "--loop", film])
             guard eventually(timeout: 60, { screen.number() > 10 || !watch.isRunning }), watch.isRunning,
                 ear.waitUntil(440, above: -40, timeout: 30)
             else { throw SupportError("the film is not shown: \(watch.output) \(watch.errors)") }
@@ -108,6 +123,24 @@ import Testing
         stage.end(prompt)
         #expect(stage.ear.waitUntil(440, above: before - 1, window: 0.1, timeout: 30))
         #expect(watch.isRunning)
+    }
+
+    @Test func filmOfTheWeb_isKept_andShownAgainWithoutTheServer() throws {
+        let origin = try OriginServer()
+        let path = origin.folder.path + "/film.mp4"
+        try FileManager.default.copyItem(atPath: try TestMedia.named("short-gop.mp4").path(), toPath: path)
+        let size = (try FileManager.default.attributesOfItem(atPath: path)[.size] as? NSNumber)?.uint64Value ?? 0
+        let stage = try Stage(keepsWeb: true)
+        let watch = try stage.watch(origin.url("film.mp4"))
+        #expect(eventually(timeout: 30) { stage.kept.contains { $0.hasSuffix(".media") } }, "\(stage.kept)")
+        // What was on its way at a seek was sent in vain: less than 128 kB each.
+        #expect(origin.sent >= size && origin.sent < size + 2 * 131_072, "\(origin.sent) of \(size)")
+        watch.signal(SIGINT)
+        #expect(watch.wait(timeout: 30) == .code(130))
+        try origin.tell("status 500")
+        let (sent, requests) = (origin.sent, origin.requests.count)
+        _ = try stage.watch(origin.url("film.mp4"))
+        #expect(origin.sent == sent && origin.requests.count == requests)
     }
 
     @Test func windowIsClosed_watchEnds() throws {
