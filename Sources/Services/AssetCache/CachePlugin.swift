@@ -42,6 +42,8 @@ public final class CachePlugin: Plugin {
 
     /// Seconds without a reader after which a detached opening is closed.
     private static let lifetime = 900.0
+    /// Seconds after the start or the last reader, until memory is returned.
+    private static let settlingTime = 1.0
     /// The most open resources, and the least limit in bytes.
     private static let most = 1_000
     static let leastLimit: UInt64 = 10_000_000
@@ -61,6 +63,8 @@ public final class CachePlugin: Plugin {
     private var tokens: [String: UInt64] = [:]
     private var prefetches: [UInt64: (job: Job, resource: CachedResource)] = [:]
     private var lastOpening: UInt64 = 0
+    /// Returns memory when nobody reads.
+    private var settling: Timer?
     private lazy var owned = OwnedObjects(on: host.connection) { [unowned self] in close($0) }
 
     /// Whether missing parts may be fetched ahead of players: not on a metered network.
@@ -75,6 +79,11 @@ public final class CachePlugin: Plugin {
         // Each stream has a block: after many readers at once, the heap would keep those of all of them.
         Footprint.returnLargeBlocks()
         self.init(host, settings, home: UserFolder.cache.path, silence: OriginRequest.silence)
+        settling = Timer(on: loop) { [unowned self] in
+            // The start of libcurl and of its cipher library needs more code than all reading later.
+            if openings.values.allSatisfy({ $0.readers == 0 }) { Footprint.releaseStartUp() }
+        }
+        settling?.arm(after: Self.settlingTime)
     }
 
     /// - Parameters:
@@ -377,8 +386,9 @@ public final class CachePlugin: Plugin {
         folder?.touch(opening.resource.name)
         opening.resource.read(exchange, redirectsLive: opening.redirectsLive)
         let before = exchange.onEnd
-        exchange.onEnd = { [weak opening] in
+        exchange.onEnd = { [weak self, weak opening] in
             before()
+            self?.settling?.arm(after: Self.settlingTime)
             guard let opening else { return }
             opening.readers -= 1
             if opening.readers == 0 { opening.expiry?.arm(after: Self.lifetime) }
