@@ -86,10 +86,10 @@ api: ## build the documentation of SessionKit as HTML in .build/api
 	@swift build --target SessionKit
 	@Scripts/api
 
-check-long: check ## run also the long checks: packages on bare Debian systems, random faults, damaged films
+check-long: check ## run also the long checks: packages on bare Debian systems, random faults, cameras, damaged films
 	@Scripts/setup deb
 	@Scripts/deb
-	@Scripts/check packages dependent wyoming tus rust faults-day films
+	@Scripts/check packages dependent wyoming tus rust faults-day cameras films
 
 format: ## format the sources
 	swift format format --in-place --recursive --parallel Package.swift Sources Tests Fuzz

@@ -38,11 +38,6 @@ extension Child {
     }
 }
 
-/// The size of a test: short by default, and as long as faults.md says if `SESSIOND_TEST_LONG` is set.
-func amount<T>(_ short: T, long: T) -> T {
-    ProcessInfo.processInfo.environment["SESSIOND_TEST_LONG"] == nil ? short : long
-}
-
 /// Sanitizers keep freed memory, so tests cannot judge the use of memory under them.
 let isSanitized = ProcessInfo.processInfo.environment["SESSIOND_SANITIZER"] != nil
 
