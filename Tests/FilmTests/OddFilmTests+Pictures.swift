@@ -4,6 +4,8 @@ import PluginAPI
 import TestSupport
 import Testing
 
+@testable import FilmBackend
+
 /// Which pictures of a film are shown and exported, and what is said of the others.
 extension OddFilmTests {
     private func times(_ path: String) throws -> [Double] {
@@ -58,6 +60,20 @@ extension OddFilmTests {
         let film = try ffmpeg("-f lavfi -i testsrc2=s=1920x32:r=10:d=1 -pix_fmt yuv420p", into: "flat.mp4")
         #expect(try sizes(export(film, "low.mp4", "low").path) == ["426,16"])
         #expect(try count("v", path("low.mp4")) == 10)
+    }
+
+    /// The demuxer of AVI counts pictures, and times are whole nanoseconds.
+    @Test func keyFrameOfAnAVI_isReadAtOnce() throws {
+        let path = try ffmpeg(
+            "-f lavfi -i testsrc2=s=320x180:r=30:d=6", "-c:v mpeg4 -vtag XVID -g 60 -sc_threshold 1000000000",
+            into: "keys.avi")
+        _ = FilmRuntime.ready
+        let film = try Film(FilmFile(Array(path.utf8)))
+        let key = try #require(try film.keyFrames(around: 5_000_000_000).before)
+        #expect(key > 3_900_000_000 && key < 4_100_000_000)
+        var passed = 0
+        #expect(try film.frame(at: key) { _, _ in passed += 1 }.time == key)
+        #expect(passed == 0)
     }
 
     /// An AVI file has only the decoding times of its pictures.

@@ -170,7 +170,10 @@ final class Film {
         if isSequential { return try readFromStart(to: wanted, pass) }
         var back: GstClockTime = 0
         while true {
-            try seek(to: wanted > back ? wanted - back : 0)
+            // Times are whole nanoseconds. The demuxer of AVI counts pictures: without one microsecond more, it goes to the picture
+            // before, and from there to an earlier key frame.
+            let place = isLengthExact && wanted + 1_000 >= duration ?? .max ? wanted : wanted + 1_000
+            try seek(to: place > back ? place - back : 0)
             guard let frame = try pull() else {
                 throw FilmError(.noImageAtTime, "there is no picture at that time")
             }
