@@ -127,6 +127,10 @@ let package = Package(
         .executable(name: "sessiond", targets: ["sessiond"]),
         .executable(name: "sessionctl", targets: ["sessionctl"]),
     ] + plugins.map { .executable(name: $0.program, targets: [$0.program]) },
+    traits: [
+        .trait(name: "Programs", description: "The daemon and sessionctl, which need packages of others."),
+        .default(enabledTraits: ["Programs"]),
+    ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
@@ -302,7 +306,7 @@ let package = Package(
                 "Decider", "SessionManager", "State", "Routing", "Enforcement", "Installation", "Scenario",
                 "Supervision", "SessionBus", "PulseBackend", "DBus", "EventLoop", "Processes", "PluginAPI",
                 "MediaPlayers", "MediaControl",
-                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Programs"])),
             ]),
         program(
             "sessionctl",
@@ -310,7 +314,8 @@ let package = Package(
                 "SessionKit", "MediaValues", "SessionBus", "SessionManager", "Installation", "PulseBackend",
                 "Scenario", "DBus", "EventLoop", "FileFormats", "MediaShare", "Processes", "PluginAPI", "Timeline",
                 "Workers",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(
+                    name: "ArgumentParser", package: "swift-argument-parser", condition: .when(traits: ["Programs"])),
             ]),
 
         // Starts private sound servers for the tests, and records and analyzes the monitors of their sinks. Without
