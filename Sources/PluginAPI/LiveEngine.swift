@@ -28,6 +28,8 @@ public protocol LiveEngine: AnyObject {
     var isRecording: Bool { get }
     /// Whether the microphone is heard; nothing happens without a microphone.
     var microphoneIsOn: Bool { get set }
+    /// Whether another session interrupts the microphone, which the pictures may tell (``LiveFilter/interruptionText(_:)``).
+    var isInterrupted: Bool { get set }
 
     /// Opens the source, and connects; fails if the source cannot be opened, and is called once.
     func start(_ reply: @escaping (Result<Void, SessionError>) -> Void)

@@ -22,6 +22,8 @@ public struct LiveSettings: Sendable, Hashable {
     public var size: PictureSize?
     /// Pictures per second; nil: those of a film, or 30.
     public var frameRate: Int?
+    /// Applied one after the other.
+    public var filters: [LiveFilter] = []
     /// The delay that SRT may use to send again what was lost, in milliseconds.
     public var latency = 120
     /// A file that gets the same stream; nil: none. The ending says the format: mp4, mov or mkv.

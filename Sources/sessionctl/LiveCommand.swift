@@ -54,6 +54,11 @@ struct LivePushCommand: ParsableCommand {
     var size: PictureDimensions?
     @Option(help: "Pictures per second, 1 to 60.")
     var rate: UInt32?
+    @Option(
+        help: ArgumentHelp(
+            "Change the pictures: mirror, smooth, brightness=N, contrast=N, saturation=N, text=TEXT, interruption-text=TEXT "
+                + "(during a call) or logo=FILE. May be given several times.", valueName: "filter"))
+    var filter: [String] = []
     @Option(help: ArgumentHelp("The delay of SRT in milliseconds; default: 120.", valueName: "ms"))
     var latency: UInt32?
     @Option(help: "What an interruption of the microphone does to the stream; default: silence.")
@@ -111,11 +116,19 @@ struct LivePushCommand: ParsableCommand {
         if fixed { options.append(("adaptive", .bool(false))) }
         if let size { options.append(("size", .structure([.uint32(size.width), .uint32(size.height)]))) }
         if let rate { options.append(("frame-rate", .uint32(rate))) }
+        if !filter.isEmpty { options.append(("filter", .strings(try filter.map(Self.filter)))) }
         if let latency { options.append(("latency", .uint32(latency))) }
         if let onInterruption { options.append(("on-interruption", .string(onInterruption.rawValue))) }
         if let giveUp { options.append(("give-up", .double(giveUp))) }
         if microphone { options.append(("name", .string(name ?? "sessionctl live"))) }
         return .properties(options)
+    }
+
+    /// With the absolute path of a logo.
+    private static func filter(_ word: String) throws -> String {
+        let prefix = "logo="
+        guard word.hasPrefix(prefix) else { return word }
+        return prefix + (try FileArgument.path(String(word.dropFirst(prefix.count))))
     }
 
     /// The first line of a file, without spaces at its ends.

@@ -41,6 +41,8 @@ public actor LiveStream {
         public var size: PictureSize?
         /// 1 to 60 pictures per second; nil: those of the film, or 30.
         public var frameRate: UInt32?
+        /// What is done to the pictures, in this order; at most 16.
+        public var filters: [LiveFilter] = []
         /// The delay of SRT in milliseconds.
         public var latency: UInt32 = 120
         /// The path of a file (mp4, mov or mkv) that gets the same stream; nil: none.
@@ -194,6 +196,7 @@ public actor LiveStream {
             values.append(
                 ("size", .structure([.uint32(UInt32(clamping: size.width)), .uint32(UInt32(clamping: size.height))])))
         }
+        if !options.filters.isEmpty { values.append(("filter", .strings(options.filters.map(\.word)))) }
         if let rate = options.frameRate { values.append(("frame-rate", .uint32(rate))) }
         if let recording = options.recording {
             values.append(("record", .string(MediaPath.file(recording) ?? recording)))

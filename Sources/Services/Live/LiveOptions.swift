@@ -15,7 +15,8 @@ struct LiveOptions {
 
     private static let known: Set = [
         "source", "file", "display", "microphone", "input", "category", "on-interruption", "stream-key", "bitrate",
-        "audio-bitrate", "adaptive", "gop", "size", "frame-rate", "latency", "record", "overwrite", "give-up", "name",
+        "audio-bitrate", "adaptive", "filter", "gop", "size", "frame-rate", "latency", "record", "overwrite", "give-up",
+        "name",
         "desktop-entry",
     ]
 
@@ -60,10 +61,23 @@ struct LiveOptions {
         settings.latency = try Self.number(reader, "latency", 0...60_000) ?? settings.latency
         settings.giveUp = try Self.seconds(reader, "give-up", 1...86_400) ?? settings.giveUp
         settings.size = try Self.size(reader)
+        settings.filters = try Self.filters(reader)
         settings.recording = try reader.string("record").map { (text) throws(Failure) in try Self.path(text, "record") }
         settings.overwrites = try reader.bool("overwrite") ?? false
         name = try reader.string("name") ?? ""
         desktopEntry = try reader.string("desktop-entry") ?? ""
+    }
+
+    private static func filters(_ reader: OptionReader) throws(Failure) -> [LiveFilter] {
+        let words = try reader.strings("filter") ?? []
+        guard words.count <= 16 else {
+            throw Failure(.badParameter("a stream has at most 16 filters, not \(words.count)"))
+        }
+        do throws(SessionError) {
+            return try words.map { (word) throws(SessionError) in try LiveFilter(word) }
+        } catch {
+            throw Failure(error)
+        }
     }
 
     private static func path(_ text: String, _ option: String) throws(Failure) -> String {

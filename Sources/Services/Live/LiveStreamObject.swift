@@ -220,6 +220,7 @@ final class LiveStreamObject {
         self.driver = driver
         session.onEvent = { [unowned self] event in
             heard(event)
+            engine?.isInterrupted = isInterrupted
             update()
         }
     }

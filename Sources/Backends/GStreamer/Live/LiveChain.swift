@@ -18,7 +18,7 @@ struct LiveChain {
         hasSound = true
         let pictures = [
             Self.source(of: settings), "videoconvert", "videoscale", Self.rate(settings),
-            "capsfilter name=format caps=\"\(Self.format(settings))\"",
+            "capsfilter name=format caps=\"\(Self.format(settings))\"", LiveFilters.chain(settings.filters),
             "queue name=late max-size-buffers=0 max-size-bytes=0 max-size-time=1000000000 "
                 + (settings.isFile ? "" : "leaky=downstream"),
             Self.element(encoder, settings.bitrate), "h264parse",
@@ -44,7 +44,7 @@ struct LiveChain {
     private static func source(of settings: LiveSettings) -> String {
         switch settings.source {
         // Its pictures come at their times, as those of a camera do.
-        case .file: "queue name=picture-head max-size-buffers=4 ! clocksync ! videoflip method=automatic"
+        case .file: "queue name=picture-head max-size-buffers=4 ! clocksync ! videoflip video-direction=auto"
         case .screen:
             "ximagesrc name=screen use-damage=false ! capsfilter caps=\"video/x-raw,framerate=\(settings.frameRate ?? 30)/1\""
         case .test:

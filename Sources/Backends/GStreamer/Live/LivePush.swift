@@ -77,6 +77,7 @@ public final class LivePush: LiveEngine {
                 "the folder '\(target.location)' cannot be made: \(String(cString: strerror(errno)))")
         }
         try Self.require(target)
+        try LiveFilters.require(settings.filters)
         chain = try LiveChain(settings)
         do throws(PipelineError) {
             pipeline = try Pipeline(chain.text, on: loop, reachesServer: true)
@@ -87,6 +88,7 @@ public final class LivePush: LiveEngine {
         counts.initialize(repeating: 0, count: 2)
         pipeline.onMessage = { [unowned self] in received($0) }
         prepareEncoder()
+        LiveFilters.set(settings.filters, in: pipeline)
         if settings.hasMicrophone {
             microphone = LiveMicrophone(in: pipeline, mixer: "mixer", identity, device: device)
         }
@@ -152,6 +154,12 @@ public final class LivePush: LiveEngine {
     public var microphoneIsOn: Bool {
         get { microphone?.isOn == true }
         set { if !isOver, pipeline.isStarted { microphone?.isOn = newValue } }
+    }
+
+    public var isInterrupted = false {
+        didSet {
+            if isInterrupted != oldValue, !isOver { LiveFilters.tell(isInterrupted, settings.filters, in: pipeline) }
+        }
     }
 
     // MARK: Requests
