@@ -26,6 +26,11 @@ public final class PluginHost {
     private let name: String
     private var registration: PluginRegistration?
     private var isEnding = false
+    /// What ``run(_:)`` runs.
+    private var plugin: (any Plugin)?
+    private lazy var signals = [SIGTERM, SIGINT].map { signal in
+        loop.watch(signal: signal) { [unowned self] in if let plugin { quit(0, ending: plugin) } else { loop.quit(0) } }
+    }
 
     /// The id of this process, for bus names that no other process may have.
     public static var processID: Int32 { getpid() }
@@ -55,6 +60,8 @@ public final class PluginHost {
 
     /// Requests a bus name; fails if another connection owns it.
     public func claim(_ name: String) throws(Failure) {
+        // Whoever sees the name may end this process. The signal waits for ``run(_:)`` then.
+        _ = signals
         switch try connection.requestName(name) {
         case .owner: break
         case .taken(let owner): throw .failed("\(name) is already owned by \(owner ?? "another connection")")
@@ -95,15 +102,13 @@ public final class PluginHost {
     ///
     /// No call is answered before it, so the plugin's objects are there when the first one is.
     public func run(_ plugin: any Plugin) -> Int32 {
+        self.plugin = plugin
+        _ = signals
         plugin.serve()
-        let signals = [SIGTERM, SIGINT].map { signal in
-            loop.watch(signal: signal) { [unowned self] in quit(0, ending: plugin) }
-        }
         connection.onDisconnect = { [unowned self] in quit(69, ending: plugin) }
         // After the handlers are installed: the parent may already be gone.
         if endsWithParent { ParentProcess.endWithIt(signal: SIGTERM) }
         let code = loop.run()
-        withExtendedLifetime(signals) {}
         connection.flush()
         connection.close()
         return code
