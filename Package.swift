@@ -269,8 +269,9 @@ let package = Package(
         room(
             "Movie",
             [
-                "PluginKit", "VideoBackend", "GStreamerBackend", "Installation", "MediaValues", "SessionBus", "DBus",
-                "EventLoop", "PluginAPI",
+                "PluginKit", "VideoBackend", "GStreamerBackend", "Installation", "MediaValues", "Processes",
+                "SessionBus",
+                "DBus", "EventLoop", "PluginAPI",
             ]),
         room(
             "Live",

@@ -201,6 +201,11 @@ public struct SettingKey: Sendable {
                 + "mode spoken-audio. Read when a player first plays from the web.",
             set: { settings, entry throws(KeyFileError) in settings.player.cache = try Settings.Player.Cached(entry) },
             get: { [("cache", $0.player.cache.words)] }),
+
+        switched(
+            "movie", "resume", \.movie.resume,
+            "Whether a film of ten minutes or more goes on where its user left it. off: every film begins at its beginning, and "
+                + "no place is kept. Read when the movie player starts."),
     ]
 
     private typealias Path<Value> = any WritableKeyPath<Settings, Value> & Sendable

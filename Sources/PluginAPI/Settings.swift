@@ -17,6 +17,7 @@ public struct Settings: Sendable, Hashable, Codable {
     public var library = Library()
     public var cache = Cache()
     public var player = Player()
+    public var movie = Movie()
 
     /// How long claims last.
     public struct Interruption: Sendable, Hashable, Codable {
@@ -205,6 +206,12 @@ public struct Settings: Sendable, Hashable, Codable {
             }
         }
         public var cache = Cached.only([])
+    }
+
+    /// The movie player.
+    public struct Movie: Sendable, Hashable, Codable {
+        /// Whether a long film goes on where its user left it.
+        public var resume = true
     }
 
     /// The music library.

@@ -32,8 +32,29 @@ struct WatchCommand: ParsableCommand {
     var subtitles: String?
     @Option(help: ArgumentHelp("Play this one of several sound tracks, from 1.", valueName: "number"))
     var audio: Int?
+    @Option(
+        help: ArgumentHelp(
+            "Begin the first film there: seconds, minutes:seconds or hours:minutes:seconds. By default, a long film goes on "
+                + "where it was left; 0 is its beginning.", valueName: "time"))
+    var from: PlayingTime?
     @OptionGroup var session: SessionOptions
     @OptionGroup var bus: BusOptions
+
+    /// A time in a film.
+    struct PlayingTime: ExpressibleByArgument {
+        let seconds: Double
+
+        init?(argument: String) {
+            let parts = argument.split(separator: ":", omittingEmptySubsequences: false).map { Double($0) }
+            guard (1...3).contains(parts.count), !parts.contains(nil) else { return nil }
+            let numbers = parts.compactMap(\.self)
+            // Only the first number may be larger than 59.
+            guard numbers.allSatisfy({ $0 >= 0 && $0 < 1e7 }), numbers.dropFirst().allSatisfy({ $0 < 60 }) else {
+                return nil
+            }
+            seconds = numbers.reduce(0) { $0 * 60 + $1 }
+        }
+    }
 
     func validate() throws {
         if let audio, !(1...10_000).contains(audio) {
@@ -51,7 +72,10 @@ struct WatchCommand: ParsableCommand {
 
     func run() throws {
         let service = try Service(bus)
-        let entries = try LibraryChoice.entries(items, nil, service)
+        var entries = try LibraryChoice.entries(items, nil, service)
+        if let from, from.seconds > 0, let first = entries.first?.asProperties {
+            entries[0] = .properties(first.merging(["bookmark": .double(from.seconds)]) { $1 }.map { ($0, $1) })
+        }
         if subtitles != nil, entries.count != 1 {
             throw Complaint(code: 64, message: "--subtitles belongs to one film: give one")
         }
@@ -96,6 +120,8 @@ final class FilmPlayback: Playback {
         if let scaling = wish.scaling {
             plugin.set("ScalingMode", .string(scaling.rawValue), of: Self.movie.interface)
         }
+        // What the user says counts, and not where the film was left.
+        if wish.from != nil { plugin.set("InitialPlaybackTime", .double(0), of: Self.movie.interface) }
         if wish.loop { plugin.set("RepeatMode", .string(items.count > 1 ? "all" : "one")) }
         plugin.call(
             "SetOutput", [.string(wish.output ?? "auto")], of: Self.movie.interface, at: Self.movie.objectPath

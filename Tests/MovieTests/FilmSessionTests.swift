@@ -95,6 +95,43 @@ import Testing
         }
     }
 
+    /// Eleven minutes: each picture has the number of its second.
+    private static func longFilm(in folder: PrivateFolder) throws -> String {
+        let path = folder.path + "/long film.mp4"
+        let columns = "if(mod(floor(N/pow(2,floor(X/20))),2),235,16)"
+        try Child.run(
+            "ffmpeg",
+            [
+                "-nostdin", "-v", "error", "-y", "-f", "lavfi", "-i",
+                "color=s=320x180:r=1:d=660,geq=lum='\(columns)':cb=128:cr=128", "-f", "lavfi", "-i", "sine=440:d=660",
+                "-pix_fmt", "yuv420p", "-c:v", "libx264", "-preset", "ultrafast", "-g", "10", "-c:a", "aac", path,
+            ], timeout: 120)
+        return path
+    }
+
+    @Test func longFilm_goesOnWhereItWasLeft() throws {
+        let stage = try Stage()
+        let folder = try PrivateFolder()
+        let film = try Self.longFilm(in: folder)
+        /// Shows it until the second is among those, and ends it.
+        func watch(_ words: [String], until seconds: Range<Int>, with signal: Int32) throws {
+            let watch = try stage.sessionctl(["watch", "--name", "Film"] + words + [film])
+            #expect(
+                eventually(timeout: 60) { seconds.contains(stage.screen.number()) || !watch.isRunning },
+                "\(stage.screen.number())")
+            #expect(watch.isRunning, "\(watch.errors)")
+            watch.signal(signal)
+            #expect(watch.wait(timeout: 30) != nil)
+            // The window is gone.
+            #expect(eventually { !seconds.contains(stage.screen.number()) })
+        }
+        try watch(["--from", "5:00"], until: 302..<315, with: SIGINT)
+        try watch([], until: 302..<330, with: SIGTERM)
+        // The beginning is no place to keep.
+        try watch(["--from", "0"], until: 1..<20, with: SIGINT)
+        try watch([], until: 1..<20, with: SIGINT)
+    }
+
     @Test func call_stopsPictureAndSound_andBothGoOn() throws {
         let stage = try Stage()
         let watch = try stage.watch()

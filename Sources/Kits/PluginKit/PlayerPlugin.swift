@@ -27,7 +27,8 @@ public final class PlayerPlugin: Plugin {
     /// Its state may have changed; called after the changed properties were sent.
     public var onSettled: (() -> Void)?
     /// An item was given to the engine, or the queue has none any more.
-    public var onOpened: (() -> Void)?
+    /// - Parameter start: where the item begins by its entry, in seconds.
+    public var onOpened: ((_ start: Double) -> Void)?
     /// It is known that the item can be played, and a client waited for that (`Prepare`).
     public var onPrepared: (() -> Void)?
     /// MPRIS's Quit.
@@ -223,7 +224,8 @@ public final class PlayerPlugin: Plugin {
             memory = memory.filter { uris.contains($0.key) }
         }
         if !sounding { driver.take(.fellSilent) }
-        defer { onOpened?() }
+        let start = queue.current?.entry.start ?? 0
+        defer { onOpened?(start) }
         guard let item = queue.current else { return engine.unload() }
         engine.load(uri: item.entry.uri)
         if item.entry.start > 0 {

@@ -29,8 +29,10 @@ public final class MoviePlugin: Plugin {
     /// Whether a prepared film plays by itself.
     var shouldAutoplay = true
     var controlStyle = ControlStyle.default
-    /// Where a film begins, in seconds; −1: at its beginning.
+    /// Where a film begins, in seconds; −1: where it was left, or at its beginning.
     var initialTime = -1.0
+    /// Knows where long films were left; nil: every film begins at its beginning.
+    var places: PlaceKeeper?
     private let saver: ScreenSaver
     /// It takes pictures for a client, or does so no more.
     public var onBusyChanged: ((_ isBusy: Bool) -> Void)?
@@ -49,11 +51,14 @@ public final class MoviePlugin: Plugin {
         player = PlayerPlugin(engine, description, kind: .moviePlayer, on: connection, loop)
         saver = ScreenSaver(description.name, on: connection)
         player.onSettled = { [unowned self] in settle() }
-        player.onOpened = { [unowned self] in opened() }
+        player.onOpened = { [unowned self] in opened(at: $0) }
         player.onPrepared = { [unowned self] in
             if shouldAutoplay, loadState.contains("playthrough-ok") { player.play { _ in } }
         }
-        player.onFinished = { [unowned self] _ in finish(.ended) }
+        player.onFinished = { [unowned self] _ in
+            if let uri = player.engine.uri { places?.finished(uri) }
+            finish(.ended)
+        }
         player.onFailed = { [unowned self] message in finish(.error, message) }
         engine.onTracks = { [unowned self] in player.changing {} }
         screen.onChanged = { [unowned self] in player.changing {} }
@@ -75,6 +80,7 @@ public final class MoviePlugin: Plugin {
 
     public func end(_ done: @escaping () -> Void) {
         saver.isInhibited = false
+        places?.end()
         screen.hide()
         player.end(done)
     }
@@ -82,12 +88,18 @@ public final class MoviePlugin: Plugin {
     private func settle() {
         saver.isInhibited =
             player.engine.state == .playing && screen.mediaTypes.contains("video") && screen.output != "none"
+        places?.settled(film)
         announcement?.update(self)
     }
 
-    private func opened() {
-        guard player.engine.uri != nil else { return screen.begin() }
-        if initialTime > 0 { player.engine.seek(to: initialTime) }
+    /// - Parameter start: where the entry of the queue says.
+    private func opened(at start: Double) {
+        guard let uri = player.engine.uri else { return screen.begin() }
+        if initialTime > 0 {
+            player.engine.seek(to: initialTime)
+        } else if initialTime < 0, start == 0, let place = places?.place(of: uri) {
+            player.engine.seek(to: place)
+        }
     }
 
     private func finish(_ reason: FinishReason, _ message: String? = nil) {

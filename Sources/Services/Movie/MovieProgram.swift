@@ -21,6 +21,12 @@ public enum MovieProgram {
         } complain: {
             host.complain($0)
         }
+        // The films of an app begin where the app says.
+        if !arguments.session.isHosted,
+            SettingsFiles(isSystem: host.bus.isSystem).read(complain: { host.complain($0) }).movie.resume
+        {
+            movie.places = PlaceKeeper(on: host.loop) { host.complain($0) }
+        }
         movie.onBusyChanged = { host.isBusy = $0 }
         movie.player.onQuit = { host.quit(0, ending: movie) }
         guard let item = arguments.item else { return movie }
