@@ -270,8 +270,7 @@ let package = Package(
             "Movie",
             [
                 "PluginKit", "VideoBackend", "GStreamerBackend", "Installation", "MediaValues", "Processes",
-                "SessionBus",
-                "DBus", "EventLoop", "PluginAPI",
+                "SessionBus", "DBus", "EventLoop", "PluginAPI",
             ]),
         room(
             "Live",
