@@ -216,7 +216,9 @@ import Testing
         try stage.wait { stage.progress[job]?.last ?? 0 > 0 || stage.finished[job] != nil }
         for worker in stage.workers { kill(worker, SIGKILL) }
         try stage.wait { stage.finished[job] != nil }
-        #expect(try FilmStage.names(in: folder) == [])
+        // On a busy machine, the news of its progress may come after its end.
+        #expect(try FilmStage.names(in: folder) == (stage.finished[job] == ["done"] ? ["new.mp4"] : []))
+        unlink(folder + "/new.mp4")
         let other = try stage.begin(path, folder + "/other.mp4", [("preset", .string("high"))])
         try stage.wait { stage.progress[other]?.last ?? 0 > 0 || stage.finished[other] != nil }
         let workers = stage.workers
