@@ -56,6 +56,17 @@ import Testing
         #expect(sleeps > 0 || history < 512)
     }
 
+    /// Whenever somebody asks for it: also directly after a fact whose decisions dropped the oldest ones.
+    @Test(arguments: [12, 3]) func export_isDecidedAgain_afterEachStep(history: Int) throws {
+        for seed in 1...3 as ClosedRange<UInt64> {
+            var run = StreamRun(seed: seed, history: history, clientsHang: true)
+            for _ in 0..<40 {
+                run.playUnchecked(steps: 1)
+                _ = try Self.decideAgain(run, seed)
+            }
+        }
+    }
+
     /// Settings that are not the defaults are no earlier event.
     @Test(arguments: [(512, true), (1, false)]) func export_saysWhetherEarlierEventsAreMissing(
         history: Int, isWhole: Bool

@@ -98,7 +98,13 @@ extension Decider {
         public let position: Int
     }
 
-    /// All facts since that start, one of ``FactLog/starts``.
+    /// Where a replay can start whose decisions are all in the history, the earliest first. The latest fact may have dropped
+    /// some of them.
+    public var replayStarts: [FactLog.Start] {
+        log.starts.filter { $0.position >= history.total - history.count }
+    }
+
+    /// All facts since that start, one of ``replayStarts``.
     public func replayable(from start: FactLog.Start) -> Replayable {
         Replayable(
             start: start.decider, view: start.view, records: log.records(since: start),

@@ -9,7 +9,7 @@ extension Transcript {
     /// The history since the earliest start with which the text has at most `limit` bytes, or without any fact. Titles, tracks
     /// and folders have pseudonyms, unless `isPrivate`.
     public static func text(of decider: Decider, isPrivate: Bool = false, limit: Int = .max) -> String {
-        for start in decider.log.starts {
+        for start in decider.replayStarts {
             var export = Export(decider.replayable(from: start), isPrivate: isPrivate)
             if let text = export.text(limit) { return text }
         }
