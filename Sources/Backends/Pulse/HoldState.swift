@@ -29,9 +29,9 @@ struct HoldState {
     /// A stream that is to be held.
     struct Waiter {
         let stream: UInt32
-        /// Requests the move, whose answer ends the request.
-        let move: () -> Void
-        /// Ends the request without a move, with whether it succeeded.
+        /// Requests the move, whose answer goes to the closure.
+        let move: (@escaping (Bool) -> Void) -> Void
+        /// Ends the request, with whether it succeeded.
         let end: (Bool) -> Void
     }
 }

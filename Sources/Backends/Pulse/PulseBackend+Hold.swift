@@ -12,7 +12,7 @@ extension PulseBackend {
             return
         }
         let end = batch.add()
-        let move = { [unowned self, weak connection] in
+        let move = { [unowned self, weak connection] (end: @escaping (Bool) -> Void) in
             guard let connection else { return end(false) }
             var isAsleep = true
             if self.holdsSuspended {
@@ -31,7 +31,7 @@ extension PulseBackend {
         endTakingBack(id.number)
         // PipeWire's server may answer before the sink exists. PulseAudio's sink may turn out to have another pipe.
         let isThere = model.isPipeWire ? model.sinks.values.contains(where: \.isHold) : holds.sink != .unproven
-        if isThere { move() } else { awaitHold(HoldState.Waiter(stream: id.number, move: move, end: end)) }
+        if isThere { move(end) } else { awaitHold(HoldState.Waiter(stream: id.number, move: move, end: end)) }
         batch.close()
     }
 
@@ -126,7 +126,16 @@ extension PulseBackend {
         holdTimer?.disarm()
         let waiters = holds.waiters
         holds.waiters = []
-        for waiter in waiters { if isThere { waiter.move() } else { waiter.end(false) } }
+        for waiter in waiters { if isThere { waiter.move(waiter.end) } else { waiter.end(false) } }
+    }
+
+    /// The hold sink takes long. On PipeWire it comes later, and the streams are moved then: meanwhile they count as on their
+    /// way, and are muted until they arrive. Streams of PulseAudio are muted instead.
+    func waitedForHold() {
+        guard model.isPipeWire, holds.sink == .requested else { return settleHold(isThere: false) }
+        let waiters = holds.waiters
+        holds.waiters = waiters.map { HoldState.Waiter(stream: $0.stream, move: $0.move, end: { _ in }) }
+        for waiter in waiters { waiter.end(true) }
     }
 
     /// Seconds from requesting the hold sink until nothing waits for it any longer.

@@ -103,7 +103,7 @@ public final class PulseBackend: AudioBackend {
         settle = Timer(on: loop) { [weak self] in self?.evaluate(isSettled: true) }
         enumerated = Timer(on: loop) { [weak self] in self?.evaluate(isSettled: true) }
         readTimer = Timer(on: loop) { [weak self] in self?.readRepeatedly() }
-        holdTimer = Timer(on: loop) { [weak self] in self?.settleHold(isThere: false) }
+        holdTimer = Timer(on: loop) { [weak self] in self?.waitedForHold() }
         holdIdleTimer = Timer(on: loop) { [weak self] in self?.dropIdleHold() }
         doubtTimer = Timer(on: loop) { [weak self] in self?.callWitness() }
     }
