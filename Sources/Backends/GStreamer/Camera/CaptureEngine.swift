@@ -210,6 +210,9 @@ package final class CaptureEngine {
             else {
                 throw SessionError(.resourceNotAvailable, "the camera '\(camera.device.name)' cannot be connected")
             }
+            // The format is fixed. PipeWire's source would leave the camera and come back when a film is connected, and with
+            // PipeWire 1.4 a camera that no other program reads is gone meanwhile.
+            shim_keep_format(made.pad)
             if let next { leave(next) }
             opened = camera
             next = made

@@ -385,6 +385,14 @@ void shim_watch_first(GstPad *pad, GstElement *bin, GstElement *pipeline) {
     gst_pad_add_probe(
         pad, GST_PAD_PROBE_TYPE_BUFFER, first_passes, gst_object_ref(bin), (GDestroyNotify)gst_object_unref);
 }
+static GstPadProbeReturn keeps_format(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
+    (void)pad, (void)data;
+    return GST_EVENT_TYPE(gst_pad_probe_info_get_event(info)) == GST_EVENT_RECONFIGURE ? GST_PAD_PROBE_DROP
+                                                                                       : GST_PAD_PROBE_OK;
+}
+void shim_keep_format(GstPad *pad) {
+    gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_EVENT_UPSTREAM, keeps_format, NULL, NULL);
+}
 const char *shim_first_buffer(GstMessage *message) {
     const GstStructure *structure = gst_message_get_structure(message);
     return structure && gst_structure_has_name(structure, "first-buffer") ? gst_structure_get_string(structure, "name")

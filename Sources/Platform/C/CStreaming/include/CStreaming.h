@@ -208,5 +208,7 @@ gboolean shim_take_sound(
 void shim_watch_written(GstPad *pad, GstElement *pipeline);
 // Posts the name of a bin when its first buffer has passed a pad.
 void shim_watch_first(GstPad *pad, GstElement *bin, GstElement *pipeline);
+// What is linked behind `pad` later does not make its source agree on a format again.
+void shim_keep_format(GstPad *pad);
 // The name in such a message; NULL for all others.
 const char *shim_first_buffer(GstMessage *message);
