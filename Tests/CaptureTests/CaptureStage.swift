@@ -71,6 +71,15 @@ final class CaptureStage {
         Int32(try connection.credentialsAndWait(of: place(), timeout: 5).processID ?? 0)
     }
 
+    /// The length of the film that the first session records, in seconds.
+    func recorded() throws -> Double {
+        let session = "org.sessiond1.CaptureSession"
+        let answer = try connection.callAndWait(
+            place(), "/org/sessiond1/capture/session/1", StandardName.properties, "Get",
+            [.string(session), .string("RecordedDuration")], timeout: 10)
+        return try #require(answer.first?.unwrapped.doubleValue)
+    }
+
     /// A telephone call.
     func call() throws -> SessionProxyForTests {
         let options: [(String, Value)] = [("category", .string("play-and-record")), ("class", .string("call"))]

@@ -116,13 +116,14 @@ struct CaptureTests {
         let film = stage.path("film.mp4")
         let record = try stage.sessionctl("camera", "record", film)
         #expect(record.line { $0.hasPrefix("recording") } != nil, "\(record.errors)")
-        try wait(1.5)
+        // On a busy machine, a film gets its first pictures late.
+        #expect(eventually(timeout: 20) { (try? stage.recorded()) ?? 0 > 1.2 })
         stage.camera.remove()
         #expect(record.wait(timeout: 30) == .code(1))
         #expect(record.errors.joined().contains("did not come back"))
         #expect(access(film, F_OK) == 0, "\(record.output) \(record.errors) \(stage.errors)")
         let read = try ReadFilm(film)
-        #expect(!read.isFragmented && read.pictures.count > 30)
+        #expect(!read.isFragmented && read.pictures.count > 30, "\(read.pictures.count)")
     }
 
     @Test(arguments: ["mov", "mkv", "webm"]) func otherFormats_areCompleteToo(ending: String) throws {
