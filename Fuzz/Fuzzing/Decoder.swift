@@ -105,6 +105,8 @@ public enum Decoder: String, CaseIterable, Sendable {
             precondition(place >= 0 && count >= 0, "it reads before the begin of the file")
             return place < bytes.count ? Array(bytes[place...].prefix(count)) : []
         }
+        _ = MovieIndex.patch(
+            size: bytes.count, chapters: MovieIndex.chapters(size: bytes.count, read: read), read: read)
         for part in MovieIndex.partsWithIndexFirst(size: bytes.count, read: read) ?? [] {
             guard case .range(let place, let count) = part else { continue }
             precondition(place >= 0 && count > 0 && place + count <= bytes.count, "a part outside of the file")

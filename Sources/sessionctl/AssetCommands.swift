@@ -36,6 +36,10 @@ struct InspectCommand: ParsableCommand {
         for (index, track) in (facts["tracks"]?.arrayValue ?? []).compactMap(\.asProperties).enumerated() {
             add("track \(index + 1)", Self.track(track).escaped)
         }
+        for chapter in (facts["chapters"]?.arrayValue ?? []).compactMap(\.structureValue) where chapter.count == 2 {
+            let title = (chapter[1].stringValue ?? "").escaped
+            add("chapter", Wording.clock(chapter[0].doubleValue ?? 0) + (title.isEmpty ? "" : "  \(title)"))
+        }
         for (name, value) in (facts["tags"]?.asProperties ?? [:]).sorted(by: { $0.key < $1.key })
         where !Self.technicalTags.contains(name) {
             add(name.escaped, (value.stringValue ?? JSON.text(value)).escaped)

@@ -144,6 +144,54 @@ import Testing
         #expect(small.leftOut.first?.hasPrefix("a further sound") == true)
     }
 
+    /// A film of 4 s with three chapters; the second one begins at 1 s, the third one at 2.5 s.
+    private func chaptered(_ name: String, _ more: String) throws -> String {
+        let list = path("chapters.txt")
+        let parts = [(0, 1_000, "Beginning"), (1_000, 2_500, "Mitte — 中"), (2_500, 4_000, "End")].map {
+            "[CHAPTER]\nTIMEBASE=1/1000\nSTART=\($0.0)\nEND=\($0.1)\ntitle=\($0.2)\n"
+        }
+        try (";FFMETADATA1\n" + parts.joined()).write(toFile: list, atomically: true, encoding: .utf8)
+        return try ffmpeg(
+            Self.pictures, Self.sound, "-i \(list) -map 0 -map 1 -map_chapters 2", Self.h264, more, into: name)
+    }
+
+    /// "start,title" of each chapter that ffprobe finds.
+    private func chapters(_ path: String) throws -> [String] {
+        try probe(path, "-show_entries", "chapter=start_time:chapter_tags=title").map { line in
+            let parts = line.split(separator: ",")
+            return "\(((Double(parts.first ?? "") ?? -1) * 10).rounded() / 10) \(parts.last ?? "")"
+        }
+    }
+
+    private static let threeChapters = ["0.0 Beginning", "1.0 Mitte — 中", "2.5 End"]
+
+    /// As a list, as a track (as QuickTime has them), and as those of Matroska.
+    @Test(arguments: [
+        ("list.mp4", "-c:a aac"), ("track.mp4", "-c:a aac -movflags +disable_chpl"), ("film.mov", "-c:a aac"),
+        ("film.mkv", "-c:a aac"), ("book.m4b", "-vn -c:a aac -f ipod"),
+    ]) func chapters_areShownAndExported(_ name: String, _ more: String) throws {
+        let film = try chaptered(name, more)
+        let listed = try stage.inspect(film)["chapters"]?.arrayValue?.compactMap(\.structureValue) ?? []
+        #expect(
+            listed.map { "\((($0[0].doubleValue ?? -1) * 10).rounded() / 10) \($0[1].stringValue ?? "")" }
+                == Self.threeChapters)
+        let isSound = name == "book.m4b"
+        for (preset, type) in isSound ? [("audio", "m4a")] : [("low", "mp4"), ("passthrough", "mov"), ("low", "webm")] {
+            let new = try export(film, "\(preset)-\(name).\(type)", preset)
+            #expect(try chapters(new.path) == Self.threeChapters, "\(name) → \(type)")
+            #expect(new.leftOut.isEmpty)
+            #expect(abs(try length(new.path) - 4) < 0.1)
+        }
+        if isSound { return }
+        // The part begins in the second chapter.
+        let part: [(String, Value)] = [
+            ("time-range", .structure([.double(1.5), .double(3.5)])), ("optimize-for-network", .bool(true)),
+        ]
+        let new = try export(film, "part-\(name).mp4", "low", part)
+        #expect(try chapters(new.path) == ["0.0 Mitte — 中", "1.0 End"])
+        #expect(try count("v", new.path) == 50)
+    }
+
     @Test func subtitles_areNamedAsLeftOut() throws {
         let text = path("words.srt")
         try "1\n00:00:00,500 --> 00:00:02,000\nHello\n".write(toFile: text, atomically: true, encoding: .utf8)

@@ -164,7 +164,53 @@ import Testing
         #expect(facts.duration == 0.01)
     }
 
-    @Test(arguments: ["", "no music at all", "OggS", "ID3", "RIFF1234WAVE", "fLaC", "1234ftypM4A "])
+    @Test func linesOfAnAUFile_areTags() throws {
+        let text = Array("title=Song\nartist=Who\nno tag\0".utf8)
+        let offset = 24 + text.count
+        let header = [offset, 16_000, 3, 8_000, 1].flatMap { value in
+            (0..<4).map { UInt8(value >> (24 - 8 * $0) & 0xFF) }
+        }
+        let bytes = Array(".snd".utf8) + header + text + [UInt8](repeating: 1, count: 16_000)
+        let facts = try #require(SoundFile.read(SoundSource(bytes)))
+        #expect(facts.tags == ["TITLE": ["Song"], "ARTIST": ["Who"]])
+        #expect(facts.duration == 1)
+        #expect(SoundSample(SoundSource(bytes))?.length == 16_000)
+    }
+
+    @Test func coreAudioFile_isRead() throws {
+        func big(_ value: UInt64, _ count: Int) -> [UInt8] {
+            (0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * UInt64(count - 1 - $0))) }
+        }
+        func chunk(_ name: String, _ content: [UInt8]) -> [UInt8] {
+            Array(name.utf8) + big(UInt64(content.count), 8) + content
+        }
+        let format = big((8_000.0).bitPattern, 8) + Array("lpcm".utf8) + [0, 2, 1, 1, 16].flatMap { big($0, 4) }
+        let names = big(3, 4) + Array("title\0Song\0track number\u{0}3\0recorded date\u{0}1999\0".utf8)
+        let bytes =
+            Array("caff".utf8) + [0, 1, 0, 0] + chunk("desc", format) + chunk("info", names)
+            + Array("data".utf8) + big(.max, 8) + [0, 0, 0, 0] + [UInt8](repeating: 1, count: 8_000)
+        let facts = try #require(SoundFile.read(SoundSource(bytes)))
+        #expect(facts.tags == ["TITLE": ["Song"], "TRACKNUMBER": ["3"], "DATE": ["1999"]])
+        #expect(facts.duration == 0.5)
+        #expect(SoundSample(SoundSource(bytes))?.length == 8_000)
+    }
+
+    @Test func metadataOfFlash_areRead() throws {
+        func text(_ words: String) -> [UInt8] { [0, UInt8(words.utf8.count)] + Array(words.utf8) }
+        let duration = (0..<8).map { UInt8(truncatingIfNeeded: (2.5).bitPattern >> (56 - 8 * UInt64($0))) }
+        let message =
+            [2] + text("onMetaData") + [8, 0, 0, 0, 3] + text("duration") + [0] + duration + text("stereo") + [1, 1]
+            + text("artist") + [2] + text("Who") + [0, 0, 9]
+        let head = Array("FLV".utf8) + [1, 5, 0, 0, 0, 9, 0, 0, 0, 0]
+        let bytes = head + [18, 0, 0, UInt8(message.count), 0, 0, 0, 0, 0, 0, 0] + message
+        let facts = try #require(SoundFile.read(SoundSource(bytes)))
+        #expect(facts.tags == ["ARTIST": ["Who"]])
+        #expect(facts.duration == 2.5)
+    }
+
+    @Test(arguments: [
+        "", "no music at all", "OggS", "ID3", "RIFF1234WAVE", "fLaC", "1234ftypM4A ", ".snd", "caff", "FLV\u{1}",
+    ])
     func whatIsNoMusic_isNotTakenForIt(_ text: String) {
         let facts = SoundFile.read(SoundSource(Array(text.utf8)))
         #expect(facts == nil || facts?.tags.isEmpty == true && facts?.duration == 0)

@@ -75,6 +75,8 @@ public struct AssetInfo: Sendable, Hashable {
     public let tracks: [AssetTrack]
     /// The text tags, by GStreamer's names: `title`, `artist`, `datetime` …
     public let metadata: [String: String]
+    /// In the order of their starts; empty: the file has none.
+    public let chapters: [AssetChapter]
 
     init(_ fields: [String: Value]) {
         duration = MediaTime(nanoseconds: Int64(((fields["duration"]?.doubleValue ?? 0) * 1e9).rounded()))
@@ -86,6 +88,22 @@ public struct AssetInfo: Sendable, Hashable {
         missing = fields["missing"]?.stringsValue ?? []
         tracks = (fields["tracks"]?.arrayValue ?? []).compactMap(\.asProperties).map(AssetTrack.init)
         metadata = (fields["tags"]?.asProperties ?? [:]).compactMapValues(\.stringValue)
+        chapters = (fields["chapters"]?.arrayValue ?? []).compactMap { AssetChapter($0.structureValue ?? []) }
+    }
+}
+
+/// A chapter of a file.
+public struct AssetChapter: Sendable, Hashable {
+    public let start: MediaTime
+    /// May be empty.
+    public let title: String
+
+    init?(_ fields: [Value]) {
+        guard fields.count == 2, let seconds = fields[0].doubleValue, let title = fields[1].stringValue else {
+            return nil
+        }
+        start = MediaTime(nanoseconds: Int64((seconds * 1e9).rounded()))
+        self.title = title
     }
 }
 

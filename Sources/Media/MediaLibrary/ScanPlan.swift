@@ -142,7 +142,7 @@ public struct Hash64: Sendable {
 public enum MusicFile {
     private static let endings: Set<UInt64> = keys([
         "mp3", "mp2", "aac", "m4a", "m4b", "aax", "flac", "ogg", "oga", "opus", "spx", "wav", "wave", "aif", "aiff",
-        "aifc", "wma", "wv", "ape", "mpc", "mp+", "tta", "dsf", "dff", "oggflac",
+        "aifc", "wma", "wv", "ape", "mpc", "mp+", "tta", "dsf", "dff", "oggflac", "au", "snd", "caf",
         // The library does not know these formats. A scan says that it did not read such a file.
         "ac3", "amr", "dts", "eac3", "mka", "ofr", "shn", "tak",
     ])

@@ -113,6 +113,9 @@ public enum SoundFile {
         case .musepack:
             facts.duration = OtherFiles.musepackDuration(source, start)
             APETag.readEnd(source, into: &facts)
+        case .au: AUFile.read(source, into: &facts)
+        case .caf: CAFFile.read(source, into: &facts)
+        case .flv: FLVFile.read(source, into: &facts)
         case nil:
             guard let duration = MPEGAudio.duration(source, start) else { return false }
             facts.duration = duration

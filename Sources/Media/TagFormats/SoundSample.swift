@@ -39,6 +39,9 @@ public struct SoundSample: Sendable, Equatable {
         // Programs that copy the sound write some fields of the first header anew.
         case .wavPack: range = Self.range(start + 32, TrailingTags.start(source))
         case .monkey, .trueAudio, .musepack: range = Self.range(start, TrailingTags.start(source))
+        case .au: range = AUFile.sound(source)
+        case .caf: range = CAFFile.sound(source)
+        case .flv: range = nil
         case nil:
             range = MPEGAudio.sound(source, start).flatMap { Self.range($0, TrailingTags.start(source)) }
         }
@@ -69,6 +72,9 @@ enum SoundFormat {
     case monkey
     case trueAudio
     case musepack
+    case au
+    case caf
+    case flv
 
     /// - Parameter head: 16 bytes.
     /// - Returns: nil: another format, or one that has no header, such as MP3.
@@ -90,6 +96,9 @@ enum SoundFormat {
         case has("MAC "): self = .monkey
         case has("TTA1"): self = .trueAudio
         case has("MPCK"), has("MP+"): self = .musepack
+        case has(".snd"): self = .au
+        case has("caff"): self = .caf
+        case has("FLV\u{1}"): self = .flv
         default: return nil
         }
     }

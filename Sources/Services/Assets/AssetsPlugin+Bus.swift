@@ -112,7 +112,13 @@ extension WorkerMessage {
             ("bitrate", .uint32(UInt32(clamping: whole("bitrate") ?? 0))),
             ("tags", .properties((list("tags")?.first?.fields ?? [:]).sorted { $0.key < $1.key }.compactMap(Self.tag))),
             ("tracks", .array(of: "a{sv}", (list("tracks") ?? []).map(\.track))),
-            ("playable", .bool(flag("playable") ?? false)), ("missing", .strings((list("missing") ?? []).map(\.name))),
+            (
+                "chapters",
+                .array(
+                    of: "(ds)",
+                    (list("chapters") ?? []).map { .structure([.double($0.number("start") ?? 0), .string($0.name)]) })
+            ), ("playable", .bool(flag("playable") ?? false)),
+            ("missing", .strings((list("missing") ?? []).map(\.name))),
         ])
     }
 

@@ -1,3 +1,4 @@
+import FileFormats
 import GStreamerBase
 import PluginAPI
 
@@ -33,6 +34,15 @@ struct ExportPlan {
     var lastOfPictures: String { isCopy ? "video" : "pictures" }
     /// The size at which the new pictures are shown; nil: unchanged, or there are no pictures.
     let size: (width: Int, height: Int)?
+
+    private let wish: Wish
+
+    /// The chapters of the new file.
+    /// - Parameter from: where it begins in the film, in seconds.
+    func chapters(_ facts: FilmFacts, from: Double) -> [FilmChapter] {
+        let all = facts.chapters.within(from, wish.to ?? .infinity)
+        return wish.type == .webm ? all : Array(all.prefix(MovieIndex.mostChapters))
+    }
 
     /// Returns the first element of a list that is installed; nil: none.
     typealias Find = ([String]) -> String?
@@ -102,7 +112,12 @@ struct ExportPlan {
             size = shown
             reading = Self.source(formats.joined(separator: ";")) + read.joined(separator: "  ")
         }
+        let chapters = facts.chapters.within(wish.from ?? 0, wish.to ?? .infinity).count
+        if wish.type != .webm, chapters > MovieIndex.mostChapters {
+            left.append("the last \(chapters - MovieIndex.mostChapters) of \(chapters) chapters")
+        }
         leftOut = left
+        self.wish = wish
         writing = write.joined(separator: "  ") + "  \(muxer) name=mux ! fdsink name=file sync=false async=false"
     }
 
@@ -225,7 +240,6 @@ struct ExportPlan {
             isFirst = false
         }
         for track in facts.tracks where track.kind == .subtitle { left.append(phrase(track, "subtitles")) }
-        if facts.hasChapters { left.append("the chapters") }
         return left
     }
 

@@ -63,6 +63,9 @@ struct FilmExport {
         if plan.hasVideo, !plan.isCopy { films_keep_colours(try reader.child("video"), try writer.child("shape")) }
         let (start, stop) = try range()
         if start > 0 || stop != .max { try seek(reader, start, stop) }
+        let chapters = plan.chapters(facts, from: Double(start) / 1e9)
+        let end = (to ?? facts.duration) - Double(start) / 1e9
+        Chapters.write(chapters, until: end, to: try writer.child("mux"))
         guard let written = films_tally_new() else { throw FilmError(.exportFailed, "no memory") }
         defer { films_tally_free(written) }
         let tracks = (plan.hasVideo ? ["video"] : []) + plan.sounds
@@ -79,6 +82,7 @@ struct FilmExport {
         reader.set(GST_STATE_PLAYING)
         try wait(reader, writer, written, tell)
         try hide(lead)
+        try list(chapters)
         if let draft { try bringIndexToFront(of: draft, tell) }
         try turn()
         try flush(tell)
@@ -107,6 +111,19 @@ struct FilmExport {
             else {
                 throw Self.failure()
             }
+        }
+    }
+
+    /// Writes the chapters into the index of the new file, because GStreamer's muxers of MP4 write none.
+    private func list(_ chapters: [FilmChapter]) throws(FilmError) {
+        guard !chapters.isEmpty, wish.type != .webm else { return }
+        let file = draft ?? output
+        guard let patch = MovieIndex.patch(descriptor: file, chapters: chapters) else {
+            throw FilmError(
+                .exportFailed, "the chapters cannot be written: the index of the new file is not behind its samples")
+        }
+        guard pwrite(file, patch.bytes, patch.bytes.count, off_t(patch.place)) == patch.bytes.count else {
+            throw Self.failure()
         }
     }
 

@@ -16,9 +16,13 @@ extension FilmFacts {
         if duration == 0 || abs(length - duration) < max(1, duration / 10) { duration = length }
     }
 
-    /// Adds what GStreamer does not read: the tags of Musepack (APEv2), of AIFF, and some of Windows Media.
-    func addSoundTags() {
-        guard audio != nil, video == nil || mimeType == "video/x-ms-asf" else { return }
+    /// Films whose tags GStreamer reads only in part.
+    private static let poorlyRead: Set = ["video/x-ms-asf", "video/x-flv"]
+
+    /// Adds what GStreamer does not read: the tags of Musepack (APEv2), of AIFF and AU, some of Windows Media and of Flash, and
+    /// the tags and the length of Apple's CAF.
+    mutating func addSoundTags() {
+        guard video == nil || Self.poorlyRead.contains(mimeType) else { return }
         let descriptor = open(file.path.map { CChar(bitPattern: $0) } + [0], O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { return }
         defer { close(descriptor) }
@@ -33,6 +37,7 @@ extension FilmFacts {
         for (name, tag) in names where gst_tag_list_get_tag_size(tags.list, tag) == 0 {
             if let text = found.first(name) { films_add_tag(tags.list, tag, text) }
         }
+        if duration == 0, video == nil, audio == nil { duration = found.duration }
     }
 }
 

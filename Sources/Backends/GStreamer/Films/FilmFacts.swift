@@ -72,7 +72,8 @@ struct FilmFacts {
     let container: String
     let mimeType: String
     let tracks: [Track]
-    let hasChapters: Bool
+    /// In the order of their times.
+    let chapters: [FilmChapter]
     /// The number of programs of a transport stream of which GStreamer reads nothing.
     let furtherPrograms: Int
     /// The missing plugins, as GStreamer describes them.
@@ -146,7 +147,9 @@ struct FilmFacts {
         self.file = file
         self.missing = missing
         (tracks, furtherPrograms) = Self.withUnread(Self.tracks(info, index), read: Self.streamIDs(info), file)
-        hasChapters = gst_discoverer_info_get_toc(info) != nil
+        // GStreamer reads no chapters of MP4 files.
+        let listed = gst_discoverer_info_get_toc(info).map(Chapters.read) ?? []
+        chapters = listed.isEmpty && index != nil ? MovieIndex.chapters(file.path) : listed
         guard let list = gst_tag_list_new_empty() else { throw FilmError(.decodeFailed, "no memory") }
         tags = Tags(owning: list)
         var format = ""
@@ -336,6 +339,8 @@ struct FilmFacts {
 
     /// The number of tracks, and of missing elements, that are listed. A damaged file may state thousands.
     private static let mostListed = 256
+    private static let mostChapters = 1_000
+    private static let longestTitle = 500
 
     /// The message for the plugin; the names are those on D-Bus.
     var message: WorkerMessage {
@@ -349,6 +354,10 @@ struct FilmFacts {
         ]
         fields["tags"] = .list([WorkerMessage("tags", tags.fields)])
         fields["tracks"] = .list(tracks.prefix(Self.mostListed).map(\.message))
+        fields["chapters"] = .list(
+            chapters.prefix(Self.mostChapters).map {
+                WorkerMessage(String($0.title.prefix(Self.longestTitle)), ["start": .number($0.start)])
+            })
         return WorkerMessage("done", fields)
     }
 }

@@ -961,6 +961,8 @@ static inline void films_keep_colours(GstElement *sink, GstElement *filter) {
 static inline void films_add_tag(GstTagList *list, const char *name, const char *text) {
     gst_tag_list_add(list, GST_TAG_MERGE_REPLACE, name, text, NULL);
 }
+static inline gboolean films_sets_contents(GstElement *muxer) { return GST_IS_TOC_SETTER(muxer); }
+static inline void films_contents_free(GstToc *contents) { gst_toc_unref(contents); }
 static inline void films_write_tags(GstElement *muxer, const GstTagList *tags) {
     if (!GST_IS_TAG_SETTER(muxer)) return;
     gst_tag_setter_merge_tags((GstTagSetter *)muxer, tags, GST_TAG_MERGE_REPLACE);
