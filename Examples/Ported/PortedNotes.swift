@@ -2,7 +2,8 @@ import AVNames
 import Foundation
 
 /// Voice notes from iOS: Sound.swift is the file of the same name in Examples/iOS/VoiceNotes, ported. The window is
-/// replaced by words on the standard input: record FILE SECONDS, stop, play FILE, music, quit.
+/// replaced by words on the standard input: record FILE SECONDS, stop, play FILE, music, quit. Words after the name of the
+/// program are one such line. Then the program does not read its standard input, which the picker of `music` needs.
 @main
 enum PortedNotes {
     @MainActor
@@ -10,7 +11,7 @@ enum PortedNotes {
         // The name that the desktop shows. Sound uses this session as the one of the app.
         let session = try await AVAudioSession(name: "Ported notes", category: .playback)
         let sound = Sound()
-        for await words in lines() {
+        for await words in lines(Array(CommandLine.arguments.dropFirst())) {
             do {
                 switch (words.first, words.count) {
                 case ("record", 3): try sound.record(to: URL(filePath: words[1]), seconds: Double(words[2]) ?? 1)
@@ -27,10 +28,15 @@ enum PortedNotes {
         }
     }
 
-    /// The lines of the standard input, as words. A thread waits for them.
-    private static func lines() -> AsyncStream<[String]> {
+    /// The lines of the standard input, as words, or the only line that is given. A thread waits for them.
+    private static func lines(_ given: [String]) -> AsyncStream<[String]> {
         AsyncStream { continuation in
             Thread.detachNewThread {
+                if !given.isEmpty {
+                    continuation.yield(given)
+                    // Until a signal ends the program.
+                    while true { pause() }
+                }
                 // Not readLine: while it waits, nobody can flush all files.
                 var rest = ""
                 while case let data = FileHandle.standardInput.availableData, !data.isEmpty {

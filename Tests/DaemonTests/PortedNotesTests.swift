@@ -45,6 +45,23 @@ import Testing
         #expect(app.wait() == .code(0), "\(app.errors)")
     }
 
+    /// The picker of the library, on the terminal of the app; what is picked is heard.
+    @Test func portedApp_playsWhatIsPicked() async throws {
+        let stage = try await MusicStage()
+        let folder = (try builtProduct(named: "sessionctl") as NSString).deletingLastPathComponent
+        let environment = stage.environment.merging([
+            "PATH": folder + ":/usr/bin:/bin", "TERM": "xterm", "LC_ALL": "C.UTF-8",
+        ]) { $1 }
+        let ear = try Ear(stage.pulse, sink: "speaker")
+        let terminal = try PseudoTerminal(
+            try builtProduct(named: "example-ported-notes"), ["music"], environment: environment)
+        #expect(eventually(timeout: 30) { terminal.text.contains("Music behind the notes") }, "\(terminal.text)")
+        terminal.type("thunder\r")
+        #expect(ear.waitUntil(440, above: -30), "\(terminal.text)")
+        terminal.signal(SIGTERM)
+        #expect(terminal.wait() != nil)
+    }
+
     private static let folder = repository.path + "/Sources/Kits/SessionKit/SessionKit.docc/"
     private static let original = repository.path + "/Examples/iOS/VoiceNotes/Sound.swift"
 
