@@ -140,8 +140,8 @@ for preset, size, quality in (("high", "1280:720", ["-crf", "21"]),
         "aac", "-b:a", sound, "-ac", "1"), few)
     print(f"{preset:12} here {here:6.2f}  ffmpeg {peer:6.2f}  of ffmpeg {here / peer:.2f}")
     print(f"size, MB     here {megabytes('out.mp4'):6.2f}  ffmpeg {megabytes('peer.mp4'):6.2f}")
-    for name, export in (("here", "out.mp4"), ("ffmpeg", "peer.mp4")):
-        bright, whole = psnr(export, size)
+    for name, new in (("here", "out.mp4"), ("ffmpeg", "peer.mp4")):
+        bright, whole = psnr(new, size)
         print(f"PSNR, dB     {name:6} brightness {bright:6.2f}  all {whole:6.2f}")
 here = median(lambda: export("passthrough", **{"optimize-for-network": True}), runs)
 peer = median(lambda: ffmpeg("-c", "copy", "-movflags", "+faststart"), runs)
