@@ -85,7 +85,7 @@ let groups: [(folder: String, modules: Set<String>)] = [
         "Platform/C",
         [
             "CCurl", "CDBus", "CFilms", "CGStreamer", "CIsolation", "CLinux", "CMicroHTTPD", "CPulse", "CSQLite",
-            "CStreaming", "CVideo", "CXCB",
+            "CStreaming", "CVideo", "CWayland", "CWaylandClient", "CXCB", "CXKB",
         ]
     ),
     ("Programs", Set(plugins.map(\.program))),
@@ -151,6 +151,10 @@ let package = Package(
         // The window of films.
         system("CVideo", pkgConfig: "gstreamer-video-1.0", apt: "libgstreamer-plugins-base1.0-dev"),
         system("CXCB", pkgConfig: "xcb", apt: "libxcb1-dev"),
+        system("CWaylandClient", pkgConfig: "wayland-client", apt: "libwayland-dev"),
+        system("CXKB", pkgConfig: "xkbcommon", apt: "libxkbcommon-dev"),
+        .target(
+            name: "CWayland", dependencies: ["CGStreamer", "CWaylandClient", "CXKB"], path: folder(of: "CWayland")),
         system("CFilms", pkgConfig: "gstreamer-pbutils-1.0", apt: "libgstreamer-plugins-base1.0-dev"),
 
         // Values and rules. They import only the standard library.
@@ -217,8 +221,8 @@ let package = Package(
         room(
             "VideoBackend", path: "Sources/Backends/GStreamer/Video",
             [
-                "GStreamerBackend", "GStreamerBase", "CGStreamer", "CStreaming", "CVideo", "CXCB", "EventLoop",
-                "PluginAPI",
+                "GStreamerBackend", "GStreamerBase", "CGStreamer", "CStreaming", "CVideo", "CWayland", "CXCB",
+                "EventLoop", "PluginAPI",
             ]),
         // Live streams: when a connection is made again, and the address with its key; and encoders with their users.
         room("LiveStreaming", ["MediaValues", "PluginAPI"], fast),

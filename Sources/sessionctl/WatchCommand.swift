@@ -22,7 +22,8 @@ struct WatchCommand: ParsableCommand {
     var loop = false
     @Option(
         help: ArgumentHelp(
-            "Where: auto (the default: an X11 window if there is a server), x11, x11:ID (in that window), or none.",
+            "Where: auto (the default: an X11 window if there is a server, else one of Wayland), x11, x11:ID (in that "
+                + "window), wayland, or none.",
             valueName: "output"))
     var output: String?
     @Option(help: "How a picture fills a window of another shape.")
@@ -211,7 +212,9 @@ final class FilmPlayback: Playback {
     private func tellMissingScreen() {
         guard !isOutputTold else { return }
         isOutputTold = true
-        complain("no X11 server can be reached (DISPLAY): only the sound is played")
+        complain(
+            "no X11 server (DISPLAY) and no Wayland compositor (WAYLAND_DISPLAY) can be reached: only the sound is played"
+        )
     }
 
     private func setFullscreen(_ isOn: Bool) {

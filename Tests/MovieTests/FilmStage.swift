@@ -22,13 +22,15 @@ final class FilmStage {
     var fullscreen: [FullscreenChange] = []
 
     /// - Parameter name: of a film of ``TestMedia``, or the path of another one.
-    init(_ name: String, output: String = "auto", on other: PrivateScreen? = nil) throws {
-        screen = try other ?? PrivateScreen()
+    init(
+        _ name: String, output: String = "auto", on other: PrivateScreen? = nil, wayland: PrivateCompositor? = nil
+    ) throws {
+        screen = try other ?? (wayland == nil ? PrivateScreen() : nil)
         pulse = try ServerKind.standard.server()
         ear = try Ear(pulse, sink: "speaker")
-        let display = try #require(screen).display
         (player, film) = FilmPlayer.make(
-            on: loop, StreamIdentity(clientName: "test", server: pulse.serverString), display: display)
+            on: loop, StreamIdentity(clientName: "test", server: pulse.serverString), display: screen?.display,
+            wayland: wayland?.socket)
         player.onFinished = { [unowned self] _ in finished += 1 }
         player.onFailed = { [unowned self] in failures.append($0) }
         film.onCommand = { [unowned self] in commands.append($0) }

@@ -93,6 +93,24 @@ final class PrivateScreen {
         send(&event, to: window, mask: XCB_EVENT_MASK_KEY_PRESS.rawValue)
     }
 
+    /// Sends a press of the key to the window, and its release.
+    func type(_ code: UInt8, in window: UInt32) {
+        press(code, in: window)
+        var event = xcb_key_release_event_t()
+        event.response_type = UInt8(XCB_KEY_RELEASE)
+        event.detail = code
+        event.root = root
+        event.event = window
+        event.same_screen = 1
+        send(&event, to: window, mask: XCB_EVENT_MASK_KEY_RELEASE.rawValue)
+    }
+
+    /// Gives the keyboard to the window.
+    func focus(_ window: UInt32) {
+        xcb_set_input_focus(connection, UInt8(XCB_INPUT_FOCUS_PARENT.rawValue), window, 0)
+        xcb_flush(connection)
+    }
+
     private func send<Event>(_ event: inout Event, to window: UInt32, mask: UInt32) {
         _ = withUnsafeBytes(of: &event) {
             xcb_send_event(connection, 0, window, mask, $0.baseAddress?.assumingMemoryBound(to: CChar.self))

@@ -6,7 +6,7 @@ package import GStreamerBackend
 package import GStreamerBase
 public import PluginAPI
 
-/// Shows the pictures of films in a window of X11, or nowhere: the ``PictureTail`` of a player of films.
+/// Shows the pictures of films in a window of X11 or Wayland, or nowhere: the ``PictureTail`` of a player of films.
 ///
 /// The pictures of a new film are held before the sink until their size is known and its place in the window is there. So
 /// the sink never makes a window of its own.
@@ -15,6 +15,7 @@ public final class FilmScreen: MovieScreen {
         case none
         /// In a window of a client, or in our own.
         case x11(parent: UInt32?)
+        case wayland
     }
 
     /// A film in its pipeline.
@@ -35,11 +36,15 @@ public final class FilmScreen: MovieScreen {
 
     private let loop: EventLoop
     private let display: String?
+    private let socket: String?
+    /// Whether the environment says which servers there are.
+    private let asksEnvironment: Bool
     /// What was chosen; nil: `auto`.
     private var chosen: Output?
     private var used = Output.none
     private var isUsed = false
     private var window: MovieWindow?
+    private var wayland: WaylandWindow?
     private var film: Film?
     /// The films before it whose pipelines are still there, and the place whose last picture stays until there is another.
     private var former: [Film] = []
@@ -58,8 +63,14 @@ public final class FilmScreen: MovieScreen {
     public private(set) var mediaTypes: [String] = []
     public private(set) var isReady = false
 
-    /// - Parameter display: the X11 server; nil: that of the environment (DISPLAY).
-    public init(on loop: EventLoop, display: String? = nil) { (self.loop, self.display) = (loop, display) }
+    /// - Parameters:
+    ///   - display: the X11 server.
+    ///   - wayland: the socket of the Wayland compositor. If neither is given, the environment says both (DISPLAY,
+    ///     WAYLAND_DISPLAY).
+    public init(on loop: EventLoop, display: String? = nil, wayland: String? = nil) {
+        (self.loop, self.display, socket) = (loop, display, wayland)
+        asksEnvironment = display == nil && wayland == nil
+    }
 
     public var scaling = MovieScaling.aspectFit {
         didSet {
@@ -70,10 +81,13 @@ public final class FilmScreen: MovieScreen {
     }
 
     public var title = "" {
-        didSet { window?.title = title }
+        didSet {
+            window?.title = title
+            wayland?.title = title
+        }
     }
 
-    public var isFullscreen: Bool { window?.isFullscreen == true }
+    public var isFullscreen: Bool { window?.isFullscreen == true || wayland?.isFullscreen == true }
 
     // MARK: The output
 
@@ -86,6 +100,7 @@ public final class FilmScreen: MovieScreen {
         switch output {
         case .none: "none"
         case .x11(nil): "x11"
+        case .wayland: "wayland"
         case .x11(let parent?): "x11:0x" + String(parent, radix: 16)
         }
     }
@@ -96,6 +111,8 @@ public final class FilmScreen: MovieScreen {
         case "auto": wanted = nil
         case "none": wanted = Output.none
         case "x11": wanted = .x11(parent: nil)
+        case "wayland":
+            wanted = .wayland
         case _ where output.hasPrefix("x11:"):
             let number = output.dropFirst(4)
             let id = number.hasPrefix("0x") ? UInt32(number.dropFirst(2), radix: 16) : UInt32(number)
@@ -104,26 +121,39 @@ public final class FilmScreen: MovieScreen {
             }
             wanted = .x11(parent: id)
         default:
-            throw SessionError(.badParameter, "the output must be auto, none, x11 or x11:ID")
+            throw SessionError(.badParameter, "the output must be auto, none, wayland, x11 or x11:ID")
         }
         if let wanted { try open(wanted) }
         (chosen, isUsed) = (wanted, wanted != nil)
     }
 
     private func open(_ output: Output) throws(SessionError) {
-        if isUsed, output == used, output == .none || window != nil { return }
+        if isUsed, output == used, output == .none || window != nil || wayland != nil { return }
         close()
-        guard case .x11(let parent) = output else {
-            used = output
-            return
+        switch output {
+        case .none: break
+        case .x11(let parent): window = try makeWindow(in: parent)
+        case .wayland: wayland = try connect()
         }
-        guard let server = WindowServer(display) else {
+        used = output
+    }
+
+    /// The first output with a window that can be used; none of them: without pictures.
+    private func openAny() {
+        for output in [Output.x11(parent: nil), .wayland] {
+            if (try? open(output)) != nil { return }
+        }
+        used = .none
+    }
+
+    private func makeWindow(in parent: UInt32?) throws(SessionError) -> MovieWindow {
+        guard display != nil || asksEnvironment, let server = WindowServer(display) else {
             throw SessionError(
                 .notSupported,
                 "no X11 server can be reached: set DISPLAY, or choose the output none for the sound alone")
         }
         guard let window = MovieWindow(on: server, in: parent, loop) else {
-            throw SessionError(.badParameter, "there is no window \(FilmScreen.word(output).dropFirst(4))")
+            throw SessionError(.badParameter, "there is no window 0x" + String(parent ?? 0, radix: 16))
         }
         window.title = title
         window.onCommand = { [unowned self] in onCommand?($0) }
@@ -136,19 +166,38 @@ public final class FilmScreen: MovieScreen {
             onFullscreen?(change)
             onChanged?()
         }
-        window.onLost = { [unowned self] in
-            close()
-            isUsed = false
-            let reason = "the X11 server closed the connection"
-            onFailed?(reason)
-            onLost?(reason)
+        window.onLost = { [unowned self] in lose("the X11 server closed the connection") }
+        return window
+    }
+
+    private func connect() throws(SessionError) -> WaylandWindow {
+        guard socket != nil || asksEnvironment, let made = WaylandWindow(socket, on: loop) else {
+            throw SessionError(
+                .notSupported,
+                "no Wayland compositor can be reached: set WAYLAND_DISPLAY, or choose the output none for the sound alone"
+            )
         }
-        (self.window, used) = (window, output)
+        made.title = title
+        made.onCommand = { [unowned self] in onCommand?($0) }
+        made.onResized = { [unowned self] in layOut() }
+        made.onFullscreen = { [unowned self] change in
+            onFullscreen?(change)
+            onChanged?()
+        }
+        made.onLost = { [unowned self] in lose("the Wayland compositor closed the connection") }
+        return made
+    }
+
+    private func lose(_ reason: String) {
+        close()
+        isUsed = false
+        onFailed?(reason)
+        onLost?(reason)
     }
 
     private func close() {
         settling.disarm()
-        window = nil
+        (window, wayland) = (nil, nil)
         lastPlace = 0
         film?.place = 0
         for place in former.indices { former[place].place = 0 }
@@ -158,6 +207,7 @@ public final class FilmScreen: MovieScreen {
         guard used != .none || !isUsed else {
             throw SessionError(.notSupported, "the output none has no window")
         }
+        if let wayland, wayland.isShown { return wayland.setFullscreen(isFull) }
         guard let window, window.isShown else {
             throw SessionError(.notReady, "no window is shown: load a film first")
         }
@@ -176,6 +226,7 @@ public final class FilmScreen: MovieScreen {
         settling.disarm()
         noting.disarm()
         window?.hide()
+        wayland?.hide()
         forgetLast()
     }
 
@@ -199,6 +250,7 @@ public final class FilmScreen: MovieScreen {
     }
 
     private func layOut() {
+        if wayland != nil { return putInWayland() }
         guard let window, let film, film.place != 0, isReady || film.hold == 0, naturalSize != .unknown else { return }
         window.put(film.place, Placement(of: naturalSize, in: window.size, scaling))
         if let sink = film.sink { video_draw_again(sink) }
@@ -222,6 +274,10 @@ extension FilmScreen: PictureTail {
         "videoconvertscale add-borders=false ! ximagesink name=screen force-aspect-ratio=false handle-events=false "
         // Otherwise it looks for events twenty times per second.
         + "handle-expose=false"
+    private static let wayland =
+        "videoconvert ! video/x-raw,format=BGRx ! fakesink name=screen sync=true qos=true signal-handoffs=true "
+        // As sinks that GStreamer has for pictures.
+        + "max-lateness=5000000 processing-deadline=15000000"
     private static let nowhere = "fakesink name=screen sync=true qos=true"
 
     package func enter(
@@ -229,17 +285,22 @@ extension FilmScreen: PictureTail {
     ) throws(Elements.Missing) {
         if let film { former.append(film) }
         film = nil
-        if !isUsed || window == nil {
-            do throws(SessionError) {
-                try open(chosen ?? .x11(parent: nil))
-            } catch {
-                if chosen != nil { throw Elements.Missing(message: error.message) }
-                used = .none
+        if !isUsed || (window == nil && wayland == nil) {
+            if let chosen {
+                do throws(SessionError) { try open(chosen) } catch { throw Elements.Missing(message: error.message) }
+            } else {
+                openAny()
             }
             isUsed = true
         }
+        let end: String
+        switch used {
+        case .none: end = FilmScreen.nowhere
+        case .x11: end = FilmScreen.x11
+        case .wayland: end = FilmScreen.wayland
+        }
         let bin: Elements.Element
-        switch Elements.bin(FilmScreen.elements + (used == .none ? FilmScreen.nowhere : FilmScreen.x11)) {
+        switch Elements.bin(FilmScreen.elements + end) {
         case .success(let made): bin = made
         case .failure(let missing): throw missing
         }
@@ -248,11 +309,11 @@ extension FilmScreen: PictureTail {
             let words = Elements.child("words", of: bin), let entry = Elements.entry(to: "entry", of: bin),
             let gate = gst_element_get_static_pad(turn, "src"),
             let drawn = gst_element_get_static_pad(words, "video_sink"),
-            let end = gst_element_get_static_pad(sink, "sink"), let last = shim_watch_last_picture(end)
+            let exit = gst_element_get_static_pad(sink, "sink"), let last = shim_watch_last_picture(exit)
         else { throw Elements.Missing(message: "the pipeline has no end for pictures") }
         tracks.draw(at: drawn)
         gst_object_unref(drawn)
-        gst_object_unref(end)
+        gst_object_unref(exit)
         gst_pad_link(source, entry)
         gst_object_unref(entry)
         shim_watch_size(gate, pipeline)
@@ -265,6 +326,10 @@ extension FilmScreen: PictureTail {
             film.place = window.makePlace()
             film.hold = shim_hold_pad(gate, pipeline)
             video_set_window(sink, UInt(film.place))
+        }
+        if let wayland {
+            wayland.draw(from: sink)
+            film.hold = shim_hold_pad(gate, pipeline)
         }
         self.film = film
         self.title = title
@@ -341,10 +406,25 @@ extension FilmScreen: PictureTail {
             // The sink learns the new size of its window.
             if let sink = film.sink { video_set_window(sink, UInt(film.place)) }
         }
-        if film.hold != 0, let gate = film.gate {
-            self.film?.hold = 0
-            gst_pad_remove_probe(gate, film.hold)
+        if let wayland {
+            wayland.show(for: naturalSize)
+            if wayland.isShown { putInWayland() }
+        } else {
+            letThrough()
         }
         onChanged?()
+    }
+
+    /// The window has a size: the pictures may be shown in it.
+    private func putInWayland() {
+        guard let wayland, film?.sink != nil, naturalSize != .unknown else { return }
+        wayland.put(Placement(of: naturalSize, in: wayland.size, scaling))
+        letThrough()
+    }
+
+    private func letThrough() {
+        guard let film, film.hold != 0, let gate = film.gate else { return }
+        self.film?.hold = 0
+        gst_pad_remove_probe(gate, film.hold)
     }
 }

@@ -1,0 +1,3 @@
+// Windows of Wayland.
+#pragma once
+#include <wayland-client.h>
