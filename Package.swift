@@ -217,7 +217,7 @@ let package = Package(
         room("GStreamerBase", path: "Sources/Backends/GStreamer/Base", ["CGStreamer"]),
         room(
             "GStreamerBackend", path: "Sources/Backends/GStreamer/Sound",
-            ["GStreamerBase", "CGStreamer", "CStreaming", "FileFormats", "EventLoop", "PluginAPI"]),
+            ["GStreamerBase", "CGStreamer", "CStreaming", "FileFormats", "LiveStreaming", "EventLoop", "PluginAPI"]),
         room(
             "VideoBackend", path: "Sources/Backends/GStreamer/Video",
             [
@@ -446,8 +446,8 @@ let package = Package(
         tests(
             "MovieTests",
             [
-                "VideoBackend", "GStreamerBackend", "CXCB", "SessionBus", "DBus", "EventLoop", "PluginAPI",
-                "TestSupport", "ReferenceModel",
+                "VideoBackend", "GStreamerBackend", "LiveBackend", "LiveStreaming", "CXCB", "SessionBus", "DBus",
+                "EventLoop", "PluginAPI", "TestSupport", "ReferenceModel",
             ]),
         tests(
             "LiveTests",

@@ -38,6 +38,14 @@ public protocol FilmEngine: PlayerEngine {
     /// Where a film ends, if that is before its own end, in seconds; nil: at its own end. Kept for all films.
     var endTime: Double? { get set }
 
+    /// How far what is shown of a live stream is behind what is sent, in seconds: measured here, without what happened before
+    /// its server sent it. Nil while unknown, and for other films.
+    var latency: Double? { get }
+    /// The wanted one, kept for all live streams; nil: the usual one of each kind.
+    var targetLatency: Double? { get set }
+    /// The pictures of the loaded film that were not shown: they came too late, or were left out to come nearer to what is sent.
+    var droppedPictures: UInt64 { get }
+
     /// Chooses a track by its number, from 0, among those of its kind; nil: none. The choice ends with the film.
     /// - Throws: `BadParameter` if there is no such track; `NotSupported` for pictures, and for a film without sound;
     ///   `NotReady` while the tracks are unknown.

@@ -113,6 +113,8 @@ public protocol PlayerEngine: AnyObject {
     var loadedRanges: [ClosedRange<Double>] { get }
     /// It should play, but waits for the network.
     var isStalled: Bool { get }
+    /// It comes from the network, is being sent now, and has no end.
+    var isLive: Bool { get }
 
     /// 0…1, linear amplitude, kept over items. Never written to the server, because the server would remember it.
     var volume: Double { get set }
@@ -160,6 +162,8 @@ public protocol PlayerEngine: AnyObject {
     func pause()
     /// Falls silent and returns to the beginning, ready to play.
     func stop()
+    /// What is live goes on with what is sent now; does nothing for others.
+    func goToLive()
     /// Seeks to that position in seconds, at most the duration; of several calls the latest wins.
     func seek(to seconds: Double)
     /// Ducks to `gainDB` (−80…0, relative to ``volume``) in a ramp of `seconds`, never steeper than 2 dB in 10 ms.
@@ -175,6 +179,10 @@ extension PlayerEngine {
     public var loadedRanges: [ClosedRange<Double>] { duration.map { [0...$0] } ?? [] }
     /// For engines that do not use the network.
     public var isStalled: Bool { false }
+    /// For engines that do not use the network.
+    public var isLive: Bool { false }
+    /// For engines that do not use the network.
+    public func goToLive() {}
     /// For engines that play one item and know of no other.
     public var queueing: (any QueueingEngine)? { nil }
 }

@@ -9,7 +9,8 @@ import SessionBus
 /// `sessionctl live`.
 struct LiveCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "live", abstract: "Send live streams.", subcommands: [LivePushCommand.self])
+        commandName: "live", abstract: "Send and watch live streams.",
+        subcommands: [LivePushCommand.self, LiveWatchCommand.self])
 }
 
 /// `sessionctl live push`.

@@ -8,7 +8,7 @@ struct WatchCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "watch", abstract: "Show films in a window, one after the other.",
         discussion: """
-            Files, folders, playlists and URLs, also of HLS. In the window and on a terminal: space pauses and resumes, \
+            Files, folders, playlists and URLs, also of HLS, and live streams (rtmp:, srt:, rtsp:). In the window and on a terminal: space pauses and resumes, \
             left and right seek 5 s, up and down a minute, . and , show the next and the previous picture, [ and ] change \
             the rate, 9 and 0 the volume, m mutes, l loops, # is the next sound track, j the next subtitles or none, f is \
             full screen, q quits. In the window Escape leaves full screen, and so does a double click.
@@ -86,7 +86,7 @@ struct WatchCommand: ParsableCommand {
 }
 
 /// Shows films with its own process of the movie player.
-final class FilmPlayback: Playback {
+class FilmPlayback: Playback {
     override class var help: String {
         "space pause · ←/→ 5 s · ↑/↓ 60 s · , . picture · [ ] rate · 9 0 volume · m mute · # sound · j subtitles · "
             + "l loop · f full screen · q quit"

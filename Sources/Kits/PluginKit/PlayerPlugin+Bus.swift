@@ -95,6 +95,7 @@ extension PlayerPlugin {
                         })
                 }),
             .init("Stalled", "b", { .bool($0.engine.isStalled) }),
+            .init("IsLive", "b", { .bool($0.engine.isLive) }),
             .init(
                 "RepeatMode", "s", { .string($0.repeatMode.rawValue) },
                 set: { player, value throws(Failure) in
@@ -210,6 +211,11 @@ extension PlayerPlugin {
             .init("Previous", "") { player, call in
                 player.previous()
                 call.reply()
+            },
+            .init("GoToLive", "") { player, call in
+                call.answer { () throws(Failure) in
+                    do throws(SessionError) { try player.goToLive() } catch { throw Failure(error) }
+                }
             },
             .init("SkipToBeginning", "") { player, call in
                 call.answer { () throws(Failure) in try player.seek(to: 0) }

@@ -44,6 +44,14 @@ extension PlayerPlugin {
         }
     }
 
+    /// - Throws: `NotSupported` if the item is not live.
+    public func goToLive() throws(SessionError) {
+        guard engine.isLive else {
+            throw SessionError(.notSupported, "it is not live: GoToLive is for a radio or a live stream")
+        }
+        changing { engine.goToLive() }
+    }
+
     func endSeeking() { changing { seeking = nil } }
 
     func seekingChanged() {

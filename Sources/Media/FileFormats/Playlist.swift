@@ -87,7 +87,7 @@ package enum Playlist {
     }
 
     /// The URI of an entry: a URI, an absolute path, or a path relative to the playlist.
-    private static func resolve(_ place: ArraySlice<UInt8>, _ base: String) -> String? {
+    static func resolve(_ place: ArraySlice<UInt8>, _ base: String) -> String? {
         guard place.count <= 16_384 else { return nil }
         if let colon = place.firstIndex(of: UInt8(ascii: ":")), colon - place.startIndex > 1,
             place[..<colon].allSatisfy(isScheme)

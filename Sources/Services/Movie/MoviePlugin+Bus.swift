@@ -45,6 +45,9 @@ extension MoviePlugin {
                 }
             },
             .init("RequestThumbnails", "ads") { movie, call in movie.requestThumbnails(call) },
+            .init("GoToLive", "") { movie, call in
+                movie.answer(call) { () throws(SessionError) in try movie.player.goToLive() }
+            },
             .init("Exit", "") { movie, call in
                 movie.exit()
                 call.reply()
@@ -113,7 +116,19 @@ extension MoviePlugin {
                     movie.player.changing { movie.controlStyle = style }
                 }),
             .init("Tracks", "aa{sv}", { .array(of: "a{sv}", $0.film.tracks.map(described)) }),
-            .init("IsLive", "b", { .bool($0.isLive) }),
+            .init("IsLive", "b", { .bool($0.film.isLive) }),
+            .init("Latency", "d", isTold: false, { .double($0.film.latency ?? 0) }),
+            .init(
+                "TargetLatency", "d", { .double($0.film.targetLatency ?? -1) },
+                set: { movie, value throws(Failure) in
+                    let time = value.doubleValue ?? .nan
+                    guard time == -1 || (0.05...60).contains(time) else {
+                        throw Failure(
+                            .badParameter("TargetLatency must be -1, or seconds from 0.05 to 60, not \(time)"))
+                    }
+                    movie.player.changing { movie.film.targetLatency = time < 0 ? nil : time }
+                }),
+            .init("DroppedFrames", "t", isTold: false, { .uint64($0.film.droppedPictures) }),
             .init(
                 "ShouldAutoplay", "b", { .bool($0.shouldAutoplay) },
                 set: { movie, value throws(Failure) in

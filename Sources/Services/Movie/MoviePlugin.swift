@@ -143,9 +143,6 @@ public final class MoviePlugin: Plugin {
         return isWhole ? ["playable", "playthrough-ok"] : ["playable"]
     }
 
-    /// It comes from the network and has no end.
-    var isLive: Bool { player.itemStatus == .ready && sourceType == "streaming" && player.engine.duration == nil }
-
     var sourceType: String {
         guard let uri = player.engine.uri else { return "unknown" }
         return uri.lowercased().hasPrefix("file:") ? "file" : "streaming"

@@ -143,6 +143,9 @@ public final class LivePush: LiveEngine {
     public var message: String { failure?.reason ?? output?.message ?? "" }
     public var isRecording: Bool { recording?.isOpen == true }
 
+    /// How many pictures the encoder was given.
+    package var pictures: UInt64 { UInt64(shim_counted_buffers(counts + 1)) }
+
     /// Pictures of a live source that came faster than they were encoded; those that still wait do not count.
     private var latePictures: UInt64 {
         guard !settings.isFile, let queue = pipeline.child("late") else { return 0 }

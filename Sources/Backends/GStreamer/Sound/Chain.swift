@@ -45,6 +45,13 @@ final class Chain {
         (self.pad, self.origin) = (pad, origin)
         film = source.isFilm ? Chain.route(origin, hearing: heard, in: bin) : nil
         source.apply(to: origin)
+        if let store = source.store, let sound = Elements.child("sound", of: bin),
+            let pictures = Elements.child("pictures", of: bin),
+            shim_pull_show(store.pull, origin, sound, pictures, Times.nanoseconds(source.live?.usualDelay ?? 0)) == 0
+        {
+            gst_object_unref(gst_object_ref_sink(bin))
+            throw PipelineError(message: "GStreamer lacks appsrc or decodebin: install gstreamer1.0-plugins-base")
+        }
         if !source.traits.isFile, let way = gst_element_get_static_pad(origin, "src") {
             shim_limit_supply(way, inner, Preamble.limit)
             gst_object_unref(way)

@@ -2,6 +2,7 @@ import CGStreamer
 public import EventLoop
 import FileFormats
 import GStreamerBase
+import LiveStreaming
 public import PluginAPI
 
 /// A ``PlayerEngine`` on GStreamer and PulseAudio.
@@ -40,6 +41,8 @@ public final class GStreamerPlayer: QueueingEngine {
         /// It may be a playlist, and is read as one.
         case list(PlaylistFetch)
         case item(Item)
+        /// A live stream is being joined; an item shows it when it has arrived.
+        case joining(MediaSource)
         /// The item is closed, and opened again when it is to play: the sound server is away, or it is a live stream that
         /// is paused.
         case away(Kept)
@@ -69,6 +72,11 @@ public final class GStreamerPlayer: QueueingEngine {
 
     /// Knows where items of the web are read; nil: at their addresses. Set before the first ``load(uri:)``.
     public var locator: (any MediaLocator)?
+    /// Receives the live stream that is loaded and not paused.
+    private var reception: LiveReception?
+    /// The wanted delay of live streams in seconds; nil: the usual one of each.
+    private var wantedDelay: Double?
+
     /// Counts the questions to the locator: an answer to an older one does not count.
     private var questions = 0
 
@@ -203,7 +211,12 @@ public final class GStreamerPlayer: QueueingEngine {
     public var duration: Double? { item?.duration ?? kept?.duration }
     public var channels: Int { item?.channels ?? kept?.channels ?? 0 }
     public var loadedRanges: [ClosedRange<Double>] { item?.loadedRanges ?? [] }
-    public var isStalled: Bool { state == .playing && item?.isStalled == true }
+    public var isStalled: Bool {
+        state == .playing && (item?.isStalled == true || item?.source.live != nil && reception?.isStalled == true)
+    }
+    public var isLive: Bool {
+        if case .joining = content { true } else { item?.isLive ?? kept?.isLive ?? false }
+    }
 
     public var following: String? {
         // The pictures of a film cannot follow without a gap.
@@ -303,6 +316,12 @@ public final class GStreamerPlayer: QueueingEngine {
     private func closeItem() {
         item?.close()
         content = .nothing
+        leaveStream()
+    }
+
+    private func leaveStream() {
+        reception?.close()
+        reception = nil
     }
 
     /// Closes a silent item later: closing takes as long as opening the next one, which must not wait for it.
@@ -333,9 +352,11 @@ public final class GStreamerPlayer: QueueingEngine {
                 guard let self else { return }
                 content = .nothing
                 switch outcome {
+                case .liveStream(let segment) where pictures != nil:
+                    join(MediaSource(liveFilmAt: source.uri, segment: segment))
                 case .entries(let list?) where !list.isEmpty: take(list)
                 case .entries(_?): fail("'\(source.name)' is a playlist without any item to play")
-                case .entries(nil): if let failure { fail(failure) } else { open(source) }
+                case .entries(nil), .liveStream: if let failure { fail(failure) } else { open(source) }
                 case .failed(let problem): fail(failure ?? problem.message)
                 }
             }
@@ -352,6 +373,7 @@ public final class GStreamerPlayer: QueueingEngine {
     }
 
     private func open(_ source: MediaSource) {
+        guard source.live == nil || source.store != nil else { return join(source) }
         (isAtEnd, steps) = (false, 0)
         do throws(PipelineError) {
             let made = try Item(
@@ -377,6 +399,55 @@ public final class GStreamerPlayer: QueueingEngine {
         }
     }
 
+    /// Receives a live stream, and shows it when it has arrived.
+    private func join(_ source: MediaSource) {
+        guard let live = source.live else { return }
+        leaveStream()
+        content = .joining(source)
+        let made = LiveReception(live, delay: wantedDelay, on: loop)
+        reception = made
+        made.position = { [unowned self] in
+            guard state == .playing, let item, item.isReady else { return nil }
+            return item.pipeline.position
+        }
+        made.onEvent = { [unowned self, unowned made] in take($0, source, made) }
+        later { [weak made] _ in made?.start() }
+    }
+
+    private func take(_ event: LiveReception.Event, _ source: MediaSource, _ stream: LiveReception) {
+        switch event {
+        case .ready:
+            guard case .joining = content else { return }
+            var source = source
+            source.store = stream.store
+            content = .nothing
+            open(source)
+        case .stalled: onItemChanged?()
+        case .ended: fail("'\(source.name)' is over")
+        case .failed(let message): fail(message)
+        }
+    }
+
+    /// Seconds that what is shown of a live stream is behind what is sent; nil: unknown, or it is none.
+    public var latency: Double? { state == .playing ? reception?.delay : nil }
+
+    public var targetLatency: Double? {
+        get { reception?.target ?? wantedDelay }
+        set {
+            wantedDelay = newValue.map { min(max($0, CatchUp.targets.lowerBound), CatchUp.targets.upperBound) }
+            if let reception { reception.target = wantedDelay ?? reception.source.usualDelay }
+        }
+    }
+
+    public var droppedPictures: UInt64 { (reception?.skipped ?? 0) + (item == nil ? 0 : pictures?.dropped ?? 0) }
+
+    public func goToLive() {
+        guard isLive else { return }
+        if let reception, item != nil { return reception.goToLive() }
+        // What has arrived of a radio is heard before what is sent now.
+        if let item, item.isReady { reopen(at: 0, loopsLeft: 0) }
+    }
+
     private func take(_ event: Item.Event) {
         switch event {
         case .ready:
@@ -398,7 +469,10 @@ public final class GStreamerPlayer: QueueingEngine {
         case .tags(let tags): onTags?(tags)
         case .ended:
             guard state == .playing, let item else { return }
-            if pictures != nil {
+            if item.source.live != nil {
+                state = .paused
+                closeLiveStream()
+            } else if pictures != nil {
                 item.pause()
                 isAtEnd = true
                 state = .paused
@@ -430,7 +504,7 @@ public final class GStreamerPlayer: QueueingEngine {
         if source.place != source.uri, !failure.isAboutFormat || !item.isReady {
             return readElsewhere(item, because: failure.message)
         }
-        if !source.traits.isFile, failure.isAboutFormat, !item.isReady {
+        if !source.traits.isFile, source.live == nil, failure.isAboutFormat, !item.isReady {
             // It is not audio. It may be a playlist whose name does not show that.
             closeItem()
             return read(source, instead: failure.message)
@@ -443,7 +517,8 @@ public final class GStreamerPlayer: QueueingEngine {
         lost.finishCrossing()
         let place = lost.lastPosition
         let kept = Kept(
-            source: lost.source, duration: lost.duration, channels: lost.channels, position: place, isLive: lost.isLive)
+            source: lost.source.notReceived, duration: lost.duration, channels: lost.channels, position: place,
+            isLive: lost.isLive)
         closeItem()
         content = .away(kept)
         state = place > 0 ? .paused : .stopped
@@ -469,8 +544,10 @@ public final class GStreamerPlayer: QueueingEngine {
         guard let item, item.isLive else { return }
         watchdog.disarm()
         let kept = Kept(
-            source: item.source, duration: nil, channels: item.channels, position: item.position, isLive: true)
+            source: item.source.notReceived, duration: nil, channels: item.channels, position: item.position,
+            isLive: true)
         retire()
+        leaveStream()
         content = .away(kept)
     }
 
@@ -490,9 +567,13 @@ public final class GStreamerPlayer: QueueingEngine {
     /// Opens the item again, for example with another sink or decoder, and continues at `place`.
     private func reopen(_ source: MediaSource? = nil, at place: GstClockTime, loopsLeft: Int) {
         guard let old = item else { return }
+        // What has arrived of a live stream is shown by the next one.
+        let stream = old.source.live == nil ? nil : reception
+        if stream != nil { reception = nil }
         closeItem()
+        if stream != nil { reception = stream }
         open(source ?? old.source)
-        guard let item else { return }
+        guard let item, item.source.live == nil else { return }
         item.loopsLeft = loopsLeft
         if place > 0 { item.seek(to: place, told: false) }
     }
@@ -554,11 +635,13 @@ public final class GStreamerPlayer: QueueingEngine {
         item?.finishCrossing()
         keepPosition(0)
         state = .stopped
-        rewind()
+        if item?.source.live == nil { rewind() } else { closeLiveStream() }
     }
 
     public func seek(to seconds: Double) {
         guard !seconds.isNaN, item != nil || kept != nil || locatingPosition != nil else { return }
+        // It cannot go back.
+        guard item?.source.live == nil, kept?.source.live == nil else { return }
         (isAtEnd, steps) = (false, 0)
         item?.finishCrossing()
         if let item {

@@ -1,4 +1,5 @@
 import CGStreamer
+import CStreaming
 import EventLoop
 import GStreamerBase
 import PluginAPI
@@ -57,6 +58,7 @@ final class Item {
     var nextNeedsGap = false
     lazy var ahead = Timer(on: loop) { [unowned self] in lookAhead() }
     private let loop: EventLoop
+    private var hasLeftStore = false
 
     init(
         _ source: MediaSource, identity: StreamIdentity, device: String?, pictures: (any PictureTail)? = nil,
@@ -66,7 +68,9 @@ final class Item {
         self.pictures = pictures
         let pipeline = try Pipeline(SoundTail.description, on: loop, reachesServer: true)
         let chain = try Chain(source, hearing: heard, in: pipeline)
-        let tail = try SoundTail(in: pipeline, identity: identity, device: device, title: source.title, on: loop)
+        let tail = try SoundTail(
+            in: pipeline, identity: identity, device: device, title: source.title, isLive: source.live != nil,
+            on: loop)
         guard let succession = Succession(in: pipeline, to: tail.head), succession.link(chain)
         else { throw PipelineError(message: "the pipeline is incomplete") }
         (self.pipeline, self.tail, self.succession, self.chain) = (pipeline, tail, succession, chain)
@@ -78,11 +82,13 @@ final class Item {
                 throw PipelineError(message: error.message)
             }
         }
+        if let store = source.store { shim_pull_set_screen(store.pull, pipeline.element) }
         pipeline.onMessage = { [weak self] in self?.take($0) }
         succession.onFailed = { [weak self] in self?.nextNeedsGap = true }
     }
 
     deinit {
+        leaveStore()
         pipeline.close()
         pictures?.leave(pipeline.element)
     }
@@ -93,10 +99,18 @@ final class Item {
         pictures?.leave(pipeline.element)
     }
 
+    /// Another item shows the live stream from now on, or none.
+    private func leaveStore() {
+        guard let store = source.store, !hasLeftStore else { return }
+        hasLeftStore = true
+        shim_pull_leave(store.pull, pipeline.element)
+    }
+
     /// From now on it reports nothing and does nothing.
     func retire() {
         onEvent = nil
         pipeline.onMessage = nil
+        leaveStore()
         buffering.stop()
         crossed.disarm()
         ahead.disarm()
@@ -222,8 +236,8 @@ final class Item {
         return knownDuration.map(Times.seconds) ?? source.estimatedDuration
     }
 
-    /// Whether it comes from the network and has no length: a radio.
-    var isLive: Bool { isReady && !source.traits.isFile && duration == nil }
+    /// Whether it comes from the network and has no length: a radio, or the live stream of a film.
+    var isLive: Bool { source.live != nil || isReady && !source.traits.isFile && duration == nil }
 
     var isStalled: Bool { isReady && buffering.isShort && playhead.wantsPlaying }
 

@@ -8,6 +8,7 @@ extension MediaSource {
         self.uri = uri
         let place = place ?? uri
         self.place = place
+        live = LiveSource(place)
         (isGuess, list, skip, header, estimatedDuration, sound, isFilm) = (false, nil, 0, [], nil, nil, true)
         switch place.contains(":") ? place.split(separator: ":", maxSplits: 1).first?.lowercased() : nil {
         case "file":
@@ -24,10 +25,27 @@ extension MediaSource {
             (path, name) = (nil, uri)
             // The same amounts as for sound: it plays when two of five seconds have arrived.
             description = MediaSource.film(with: " use-buffering=true buffer-duration=5000000000")
+        case _? where live != nil:
+            (path, name) = (nil, uri)
+            description = MediaSource.liveFilm
         case nil: throw Refusal(message: "'\(uri)' is not a URI: give file:///… or http://…")
-        default: throw Refusal(message: "'\(uri)': only file, http and https can be played")
+        default:
+            throw Refusal(message: "'\(uri)': only file, http, https, rtmp, rtmps, srt, rtsp and rtsps can be watched")
         }
     }
+
+    /// The live stream of a list of segments.
+    init(liveFilmAt uri: String, segment: Double) {
+        (self.uri, place, name, path) = (uri, uri, uri, nil)
+        (isGuess, list, skip, header, estimatedDuration, sound, isFilm) = (false, nil, 0, [], nil, nil, true)
+        live = LiveSource(uri, .hls(segment: segment))
+        description = MediaSource.liveFilm
+    }
+
+    /// What has arrived waits before the decoders, where it can be left out.
+    private static let liveFilm =
+        "queue name=pictures max-size-buffers=3 max-size-bytes=0 max-size-time=0  bin name=source  "
+        + "queue name=sound max-size-buffers=0 max-size-bytes=0 max-size-time=200000000"
 
     /// The queues let sound and pictures wait for each other. Their sizes: pictures may have many megabytes each.
     private static func film(with properties: String = "") -> String {

@@ -31,14 +31,26 @@ struct MediaSource {
     let sound: MP3Frames.Sound?
     /// Whether its pictures are shown, too.
     let isFilm: Bool
+    /// A live stream that is received first; nil: it is opened where it is.
+    let live: LiveSource?
+    /// What has arrived of it.
+    var store: LiveStore?
 
     var traits: SourceTraits {
+        guard live == nil else { return .live }
         guard path == nil else { return isFilm ? .film : .file }
         let traits: SourceTraits = isFilm ? .webFilm : .web
         return CacheAddress.isOne(place) ? traits.throughCache : traits
     }
     /// The name of the stream: the file name without the folders.
     var title: String { name.split(separator: "/").last.map(String.init) ?? name }
+
+    /// The same item, of which nothing has arrived.
+    var notReceived: MediaSource {
+        var source = self
+        source.store = nil
+        return source
+    }
 
     /// The reason why the item cannot be played, as far as it is known without a pipeline.
     struct Refusal: Error {
@@ -51,6 +63,7 @@ struct MediaSource {
         let place = place ?? uri
         self.place = place
         isFilm = false
+        live = nil
         guard let scheme = place.split(separator: ":", maxSplits: 1).first?.lowercased(), place.contains(":") else {
             throw Refusal(message: "'\(uri)' is not a URI: give file:///… or http://…")
         }
@@ -90,6 +103,7 @@ struct MediaSource {
 
     /// Sets what the element "source" of ``description`` reads, and how.
     func apply(to origin: UnsafeMutablePointer<GstElement>) {
+        guard live == nil else { return }
         guard !isFilm else { return shim_set_string(origin, "uri", place) }
         shim_set_string(origin, "location", path ?? Array(place.utf8CString))
         guard traits.isFile, let way = gst_element_get_static_pad(origin, "src") else { return }
@@ -104,6 +118,7 @@ struct MediaSource {
     init(anyDecoderFor source: MediaSource) {
         (path, uri, place, name, isGuess) = (source.path, source.uri, source.place, source.name, false)
         (list, skip, header, estimatedDuration, sound, isFilm) = (nil, 0, [], nil, nil, false)
+        live = nil
         description = "filesrc name=source ! \(MediaSource.anyDecoder)"
     }
 

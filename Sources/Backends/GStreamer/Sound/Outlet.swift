@@ -11,6 +11,8 @@ final class Outlet {
     /// The pad through which sound reaches the sink.
     private let way: UnsafeMutablePointer<GstPad>
     private var gate: gulong = 0
+    /// How much of the sound waits in it, in microseconds.
+    let bufferTime: Int
     /// Its stream has not played yet.
     var isFresh = true
 
@@ -18,6 +20,8 @@ final class Outlet {
     /// one block of FLAC has 93 ms). A pause does not wait for the buffer, but a change of the gain is heard this much
     /// later.
     static let bufferTime: Int = 200_000
+    /// Of a live stream, which is to be heard soon.
+    static let liveBufferTime: Int = 60_000
     /// The length of one transfer to the server, in microseconds: with half of it, the threads wake two thirds more
     /// often.
     private static let latencyTime: Int = 20_000
@@ -25,12 +29,13 @@ final class Outlet {
     /// Takes the pipeline's element "sink", which `before` is linked to; valid while the pipeline is.
     init?(
         in pipeline: Pipeline, after before: UnsafeMutablePointer<GstElement>, identity: StreamIdentity,
-        device: String?, title: String
+        device: String?, title: String, isLive: Bool
     ) {
         guard let sink = pipeline.child("sink"), let way = gst_element_get_static_pad(before, "src") else { return nil }
         (element, self.pipeline, self.before, self.device, self.way) = (sink, pipeline, before, device, way)
-        shim_set_int64(sink, "buffer-time", Outlet.bufferTime)
-        shim_set_int64(sink, "latency-time", Outlet.latencyTime)
+        bufferTime = isLive ? Outlet.liveBufferTime : Outlet.bufferTime
+        shim_set_int64(sink, "buffer-time", bufferTime)
+        shim_set_int64(sink, "latency-time", isLive ? Outlet.latencyTime / 2 : Outlet.latencyTime)
         shim_set_string(sink, "device", device)
         shim_doubt_clock(sink)
         identity.apply(to: sink, mediaName: title, role: identity.role)

@@ -20,6 +20,8 @@ package protocol PictureTail: AnyObject {
     ) throws(Elements.Missing)
     /// When the last picture of the current film is shown; nil before there is one.
     var lastPicture: PictureTimes? { get }
+    /// How many pictures of the current film came too late to be shown.
+    var dropped: UInt64 { get }
     /// The pipeline is in the state NULL, and goes. Does nothing if it has left already.
     func leave(_ pipeline: Elements.Element)
     /// Handles a message of the bus, which is borrowed.

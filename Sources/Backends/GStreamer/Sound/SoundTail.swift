@@ -25,12 +25,15 @@ final class SoundTail {
     /// - Parameters:
     ///   - device: the name of a sink at the server; nil: the default.
     ///   - title: the name of the stream.
+    ///   - isLive: it is to be heard soon.
     init(
-        in pipeline: Pipeline, identity: StreamIdentity, device: String?, title: String, on loop: EventLoop
+        in pipeline: Pipeline, identity: StreamIdentity, device: String?, title: String, isLive: Bool = false,
+        on loop: EventLoop
     ) throws(PipelineError) {
         guard let head = pipeline.child("head"), let volume = pipeline.child("volume"),
             let duck = pipeline.child("duck"),
-            let outlet = Outlet(in: pipeline, after: duck, identity: identity, device: device, title: title),
+            let outlet = Outlet(
+                in: pipeline, after: duck, identity: identity, device: device, title: title, isLive: isLive),
             let splice = Splice(in: pipeline, from: "head", to: "volume", on: loop)
         else { throw PipelineError(message: "the pipeline is incomplete") }
         (self.pipeline, self.head, self.outlet, self.splice) = (pipeline, head, outlet, splice)
@@ -69,7 +72,7 @@ final class SoundTail {
 
     /// How far it was heard, in seconds of the item, after the server is gone: the end of the decoded sound, minus the part
     /// in the sink's buffer. Nil before the first buffer.
-    var heardBeforeLoss: Double? { volume.head.map { Times.seconds($0) - Double(Outlet.bufferTime) / 1e6 } }
+    var heardBeforeLoss: Double? { volume.head.map { Times.seconds($0) - Double(outlet.bufferTime) / 1e6 } }
 
     /// The channels of the sound; 0 while unknown.
     var channels: Int {

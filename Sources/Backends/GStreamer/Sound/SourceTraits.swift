@@ -35,6 +35,10 @@ struct SourceTraits: Sendable, Hashable {
         isFile: false, canSeek: false, needsBuffering: true, openingTime: Double(webLimit) + 0.5,
         patience: Double(webLimit))
 
+    /// A live stream, which has arrived already. It is kept near its newest part, and cannot go back.
+    static let live = SourceTraits(
+        isFile: false, canSeek: false, needsBuffering: false, openingTime: 30, patience: .infinity)
+
     /// The same read through the cache.
     var throughCache: SourceTraits {
         var traits = self

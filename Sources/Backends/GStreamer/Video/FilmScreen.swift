@@ -372,6 +372,11 @@ extension FilmScreen: PictureTail {
         return .nothing
     }
 
+    package var dropped: UInt64 {
+        guard let sink = film?.sink else { return 0 }
+        return UInt64(shim_sink_dropped(sink))
+    }
+
     package var lastPicture: PictureTimes? {
         guard let film, isReady, film.sink != nil else { return nil }
         let times = shim_last_picture_times(film.last)

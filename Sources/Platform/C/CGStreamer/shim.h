@@ -82,6 +82,17 @@ static inline gboolean shim_rtmp_is_taken(GstElement *sink) {
     return bytes > 0;
 }
 
+// What a sink got too late to show it.
+static inline guint64 shim_sink_dropped(GstElement *sink) {
+    GstStructure *stats = NULL;
+    guint64 dropped = 0;
+    g_object_get(sink, "stats", &stats, NULL);
+    if (!stats) return 0;
+    gst_structure_get_uint64(stats, "dropped", &dropped);
+    gst_structure_free(stats);
+    return dropped;
+}
+
 // gst_structure_set is variadic, and G_TYPE_STRING is a function-like macro.
 static inline void shim_structure_set_string(GstStructure *structure, const char *name, const char *value) {
     gst_structure_set(structure, name, G_TYPE_STRING, value, NULL);

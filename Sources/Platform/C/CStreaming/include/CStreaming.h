@@ -149,6 +149,44 @@ void shim_beat_keys(GstPad *pad, guint64 interval);
 void shim_count_buffers(GstPad *pad, guint64 *count);
 guint64 shim_counted_buffers(guint64 *count);
 
+// MARK: A live stream that is watched (pull.c)
+
+// What was received, encoded, until it is shown. A pipeline receives it; another one shows it.
+typedef struct shim_pull shim_pull;
+shim_pull *shim_pull_new(void);
+void shim_pull_free(gpointer pull);
+// From now on it takes what the connection of that number, not 0, receives: through `parser`, a parsebin, or through one for
+// each stream of `session`, a source of RTSP. One of them is NULL. The pipeline that they are in is not started yet.
+void shim_pull_receive(shim_pull *pull, guint connection, GstElement *parser, GstElement *session);
+// Nothing of that connection is taken any more.
+void shim_pull_disconnect(shim_pull *pull);
+// Nothing more comes: what shows it gets the end after the last picture.
+void shim_pull_finish(shim_pull *pull);
+typedef struct {
+    // All streams are known, and each has begun.
+    gboolean is_ready;
+    guint64 arrived;
+    // The newest and the first that arrived, in nanoseconds of the stream.
+    guint64 newest, first;
+    // Microseconds since the last one and the first one arrived.
+    guint64 silence, time;
+    // Pictures that were left out, and how often something came too late since it is shown.
+    guint64 skipped;
+    guint late;
+} shim_pull_facts;
+shim_pull_facts shim_pull_read(shim_pull *pull);
+// Gives the empty bin `bin`, in the state NULL, an output for the sound and one for the pictures, as far as there are any, which
+// the caller links to the two queues in the same pipeline. It begins with what is older than the newest by `delay` nanoseconds.
+gboolean shim_pull_show(shim_pull *pull, GstElement *bin, GstElement *sound, GstElement *pictures, guint64 delay);
+// The pipeline that shows it from now on.
+void shim_pull_set_screen(shim_pull *pull, GstElement *pipeline);
+// That pipeline goes, or shows it no more.
+void shim_pull_leave(shim_pull *pull, GstElement *pipeline);
+// Leaves out what is older than `delay` nanoseconds. False: nothing is.
+gboolean shim_pull_skip(shim_pull *pull, guint64 delay);
+// From what is shown next on.
+void shim_pull_set_rate(shim_pull *pull, gdouble rate);
+
 // MARK: The end of a screen (xlib.c)
 
 // From now on the end of an X11 server, or of a window, does not end the process. The plugin of ximagesink must be loaded.

@@ -1,0 +1,102 @@
+/// How a live stream that is watched stays near its newest picture.
+///
+/// A value without a clock. The owner tells it several times in a second how far what is heard or seen is behind the newest
+/// that has arrived, and carries out what it answers. Rules:
+///
+/// - The delay is that distance and the time since something arrived: a server that sends in pieces makes the first one jump,
+///   and the sum stays.
+/// - A delay above twice the target for a whole second is too long: it plays at 1.1 × until the delay is the target again.
+/// - What is more than 5 s behind, or twice the target if that is longer, is left out.
+/// - After the stream came too late, it needs a longer delay than the target: that is not shortened for a minute, and then bit
+///   by bit. Otherwise the sound would break off again and again.
+/// - Nothing has arrived for half a second, and all that has arrived was shown: it is stalled.
+public struct CatchUp: Sendable, Hashable {
+    public enum Action: Sendable, Hashable {
+        /// Play at this rate from now on.
+        case play(rate: Double)
+        /// Leave out what is older than the target.
+        case skip
+    }
+
+    /// What is seen of the stream at one moment.
+    public struct Observation: Sendable, Hashable {
+        /// How far what is shown is behind the newest that has arrived, in seconds.
+        public var behind: Double
+        /// Seconds since something arrived.
+        public var silence: Double
+        /// How often something came too late to be heard or seen at its time.
+        public var late: Int
+
+        public init(behind: Double, silence: Double, late: Int = 0) {
+            (self.behind, self.silence, self.late) = (max(0, behind), max(0, silence), late)
+        }
+
+        /// How far what is shown is behind what is sent, in seconds.
+        public var delay: Double { behind + silence }
+    }
+
+    public static let fast = 1.1
+    /// Seconds behind that are not caught up, but left out.
+    public static let limit = 5.0
+    /// The range of the target in seconds.
+    public static let targets = 0.05...60.0
+
+    /// The delay that the network has needed, and when it did.
+    private struct Need: Sendable, Hashable {
+        var delay = 0.0
+        var time: UInt64 = 0
+    }
+
+    /// The wanted delay in seconds.
+    public var target: Double
+    public private(set) var rate = 1.0
+    public private(set) var isStalled = false
+    private var need = Need()
+    private var late = 0
+    /// Since when the delay was too long without a break, in microseconds; nil: it is not.
+    private var tooLongSince: UInt64?
+
+    public init(target: Double) { self.target = target }
+
+    /// The delay that is aimed at: the target, or what the network needs.
+    public func aim(at now: UInt64) -> Double {
+        let minutes = Double(now - min(now, need.time)) / 60e6
+        return max(target, minutes <= 1 ? need.delay : need.delay * max(0, 1.1 - minutes * 0.1))
+    }
+
+    /// - Parameter now: in microseconds, as of `MonotonicClock`.
+    public mutating func observe(_ seen: Observation, at now: UInt64) -> Action? {
+        let wasStalled = isStalled
+        isStalled = seen.silence >= 0.5 && seen.behind < 0.1
+        // After a break, all is late.
+        if wasStalled { late = seen.late }
+        if seen.late != late {
+            late = seen.late
+            need = Need(delay: max(aim(at: now), min(seen.delay, CatchUp.limit)), time: now)
+        }
+        let aim = aim(at: now)
+        if seen.behind > max(CatchUp.limit, 2 * aim) {
+            tooLongSince = nil
+            rate = 1
+            return .skip
+        }
+        if rate > 1 {
+            guard seen.delay <= aim || seen.behind < 0.05 else { return nil }
+            rate = 1
+            return .play(rate: 1)
+        }
+        guard seen.delay > 2 * aim, seen.behind > aim else {
+            tooLongSince = nil
+            return nil
+        }
+        let since = tooLongSince ?? now
+        tooLongSince = since
+        guard now >= since + 1_000_000 else { return nil }
+        tooLongSince = nil
+        rate = CatchUp.fast
+        return .play(rate: rate)
+    }
+
+    /// It was joined again, or what was old is being left out. What came too late until then does not count.
+    public mutating func beganAnew(late: Int) { (rate, tooLongSince, self.late) = (1, nil, late) }
+}

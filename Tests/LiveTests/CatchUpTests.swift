@@ -1,0 +1,89 @@
+import LiveStreaming
+import Testing
+
+@Suite struct CatchUpTests {
+    private typealias Seen = CatchUp.Observation
+
+    /// Each tenth of a second one observation: the delay for that many seconds.
+    private func run(
+        _ catchUp: inout CatchUp, _ parts: [(seconds: Double, behind: Double)], from start: UInt64 = 0
+    ) -> [(time: Double, action: CatchUp.Action)] {
+        var now = start
+        var actions: [(Double, CatchUp.Action)] = []
+        for part in parts {
+            for _ in 0..<Int(part.seconds * 10) {
+                now += 100_000
+                if let action = catchUp.observe(Seen(behind: part.behind, silence: 0), at: now) {
+                    actions.append((Double(now) / 1e6, action))
+                }
+            }
+        }
+        return actions
+    }
+
+    @Test(
+        arguments: [
+            // The target, what was seen, and what follows.
+            (0.2, [(5.0, 0.2)], []),
+            (0.2, [(5.0, 0.39)], []),
+            (0.2, [(0.9, 1.0), (3, 0.3)], []),
+            (0.2, [(2.0, 1.0), (1, 0.3), (1, 0.2)], [1.1, 1]),
+            (0.2, [(1.5, 1.0), (30, 0.5)], [1.1]),
+            (0.2, [(0.1, 5.1)], [0]),
+            (4.0, [(9.0, 7.9)], []),
+            (4.0, [(0.1, 7.9), (0.1, 8.1)], [0]),
+        ] as [(Double, [(Double, Double)], [Double])])
+    func delay_isCaughtUp(_ target: Double, _ parts: [(Double, Double)], _ expected: [Double]) {
+        var catchUp = CatchUp(target: target)
+        let actions = run(&catchUp, parts.map { (seconds: $0.0, behind: $0.1) })
+        let rates = actions.map { (_, action) -> Double in
+            switch action {
+            case .play(let rate): rate
+            case .skip: 0
+            }
+        }
+        #expect(rates == expected, "\(actions)")
+    }
+
+    @Test func longDelay_isCaughtUpAfterASecond() {
+        var catchUp = CatchUp(target: 0.2)
+        let actions = run(&catchUp, [(3, 1)])
+        #expect(actions.count == 1 && actions.first?.time == 1.1)
+        #expect(catchUp.rate == CatchUp.fast)
+    }
+
+    @Test func piecesOfAServer_areNoDelay() {
+        // Segments of 2 s: the newest jumps, and then nothing comes.
+        var catchUp = CatchUp(target: 4)
+        for tick in 0..<200 {
+            let silence = Double(tick % 20) / 10
+            let action = catchUp.observe(Seen(behind: 4.5 - silence, silence: silence), at: UInt64(tick) * 100_000)
+            #expect(action == nil && !catchUp.isStalled)
+        }
+    }
+
+    @Test func nothingArrives_isStalled_andNothingIsSkipped() {
+        var catchUp = CatchUp(target: 0.2)
+        for tick in 0..<200 {
+            let silence = Double(tick) / 10
+            let action = catchUp.observe(
+                Seen(behind: max(0, 0.2 - silence), silence: silence), at: UInt64(tick) * 100_000)
+            #expect(action == nil)
+            #expect(catchUp.isStalled == (silence >= 0.5), "\(silence)")
+        }
+        #expect(catchUp.observe(Seen(behind: 0.2, silence: 0), at: 20_000_000) == nil)
+        #expect(!catchUp.isStalled)
+    }
+
+    @Test func networkThatNeedsMore_getsIt_andLaterLess() {
+        var catchUp = CatchUp(target: 0.2)
+        _ = catchUp.observe(Seen(behind: 1, silence: 0, late: 1), at: 1_000_000)
+        #expect(catchUp.aim(at: 1_000_000) == 1 && catchUp.aim(at: 60_000_000) == 1)
+        #expect(abs(catchUp.aim(at: 6 * 60_000_000 + 1_000_000) - 0.5) < 0.001)
+        #expect(catchUp.aim(at: 60 * 60_000_000) == 0.2)
+        // As long as it is needed, it is not too long.
+        for tick in 0..<100 as Range<UInt64> {
+            #expect(catchUp.observe(Seen(behind: 1, silence: 0, late: 1), at: 1_000_000 + tick * 100_000) == nil)
+        }
+    }
+}
