@@ -235,8 +235,9 @@ let package = Package(
         room(
             "CameraBackend", path: "Sources/Backends/GStreamer/Camera",
             [
-                "Capturing", "FileFormats", "GStreamerBackend", "GStreamerBase", "CGStreamer", "CStreaming", "CVideo",
-                "EventLoop", "PluginAPI",
+                "Capturing", "FileFormats", "GStreamerBackend", "GStreamerBase", "VideoBackend", "CGStreamer",
+                "CStreaming",
+                "CVideo", "EventLoop", "PluginAPI",
             ]),
         // The requests of the plugin for films to its workers, typed.
         room("FilmRequests", ["Workers", "PluginAPI"]),
@@ -285,8 +286,9 @@ let package = Package(
         room(
             "Capture",
             [
-                "PluginKit", "CameraBackend", "GStreamerBackend", "Capturing", "FileFormats", "Processes", "SessionBus",
-                "DBus", "EventLoop", "PluginAPI",
+                "PluginKit", "CameraBackend", "VideoBackend", "GStreamerBackend", "Capturing", "FileFormats",
+                "Processes",
+                "SessionBus", "DBus", "EventLoop", "PluginAPI",
             ]),
         room(
             "Uploads", ["PluginKit", "HTTP", "Uploading", "Processes", "SessionBus", "DBus", "EventLoop", "PluginAPI"]),
@@ -393,7 +395,7 @@ let package = Package(
         tests("CapturingTests", ["Capturing", "PluginAPI", "ReferenceModel"], fast),
         tests(
             "CaptureTests",
-            ["SessionKit", "FileFormats", "SessionBus", "DBus", "EventLoop", "PluginAPI", "TestSupport"]),
+            ["SessionKit", "FileFormats", "CXCB", "SessionBus", "DBus", "EventLoop", "PluginAPI", "TestSupport"]),
         tests("TimelineTests", ["Timeline"]),
         tests(
             "PluginKitTests",

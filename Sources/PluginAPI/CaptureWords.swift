@@ -38,3 +38,15 @@ public enum CaptureEndReason: String, Sendable, Hashable, CaseIterable {
     case diskFull = "disk-full"
     case deviceDisconnected = "device-disconnected"
 }
+
+/// The pixels of raw pictures, by GStreamer's names.
+public enum CapturePixels: String, Sendable, Hashable, CaseIterable {
+    /// Brightness, and below it both colours at half of the width and the height.
+    case i420 = "I420"
+    /// Three bytes.
+    case rgb = "RGB"
+    /// Four bytes; the fourth has no meaning.
+    case bgrx = "BGRx"
+    /// Brightness alone.
+    case gray8 = "GRAY8"
+}

@@ -8,6 +8,7 @@ import SessionBus
 extension Category: ExpressibleByArgument {}
 extension LiveInterruption: ExpressibleByArgument {}
 extension CaptureInterruption: ExpressibleByArgument {}
+extension CapturePixels: ExpressibleByArgument {}
 extension Mode: ExpressibleByArgument {}
 extension SessionClass: ExpressibleByArgument {}
 extension OutputOverride: ExpressibleByArgument {}

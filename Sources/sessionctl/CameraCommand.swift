@@ -7,8 +7,11 @@ import SessionBus
 /// `sessionctl camera`.
 struct CameraCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "camera", abstract: "List cameras, take photos, and record films that survive a call.",
-        subcommands: [CameraListCommand.self, CameraPhotoCommand.self, CameraRecordCommand.self],
+        commandName: "camera", abstract: "List cameras, show them, take photos, and record films that survive a call.",
+        subcommands: [
+            CameraListCommand.self, CameraPhotoCommand.self, CameraRecordCommand.self, CameraPreviewCommand.self,
+            CameraFramesCommand.self,
+        ],
         defaultSubcommand: CameraListCommand.self)
 }
 

@@ -28,6 +28,8 @@ struct CameraRecordCommand: ParsableCommand {
     var microphone: String?
     @Option(help: "What a call does: pause (default), silence (the pictures go on) or stop.")
     var onCall: CaptureInterruption?
+    @Flag(help: "Also show the pictures in a window.")
+    var preview = false
     @Flag(help: "Replace an existing file.")
     var overwrite = false
     @OptionGroup var camera: CameraOptions
@@ -56,6 +58,7 @@ struct CameraRecordCommand: ParsableCommand {
             }
         }
         for kind in ["movie-file", "photo"] { try place.ask(session, "AddOutput", [.string(kind), .properties([])]) }
+        if preview { try place.addPreview(to: session) }
         var options: [(String, Value)] = [("overwrite", .bool(overwrite))]
         if let duration { options.append(("maximum-duration", .double(duration))) }
         if let size { options.append(("maximum-size", .uint64(size.bytes))) }

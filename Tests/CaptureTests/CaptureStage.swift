@@ -72,12 +72,14 @@ final class CaptureStage {
     }
 
     /// The length of the film that the first session records, in seconds.
-    func recorded() throws -> Double {
-        let session = "org.sessiond1.CaptureSession"
+    func recorded() throws -> Double { try #require(try property("RecordedDuration").doubleValue) }
+
+    /// Of the first session.
+    func property(_ name: String) throws -> Value {
         let answer = try connection.callAndWait(
             place(), "/org/sessiond1/capture/session/1", StandardName.properties, "Get",
-            [.string(session), .string("RecordedDuration")], timeout: 10)
-        return try #require(answer.first?.unwrapped.doubleValue)
+            [.string(BusName.captureSession), .string(name)], timeout: 10)
+        return try #require(answer.first?.unwrapped)
     }
 
     /// A telephone call.

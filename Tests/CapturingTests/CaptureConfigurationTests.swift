@@ -71,12 +71,32 @@ import Testing
         #expect(code { () throws(SessionError) in try session.removeInput(id) } == .badParameter)
     }
 
-    @Test func outputsThatAreNotThere_areRefused() {
+    @Test func outputThatIsNotThere_isRefused() {
         var session = CaptureConfiguration()
-        for kind in [CaptureConfiguration.OutputKind.preview, .live, .frames] {
-            #expect(session.refusal(ofOutput: kind)?.code == .notSupported)
-            #expect(code { () throws(SessionError) in _ = try session.addOutput(kind) } == .notSupported)
+        #expect(session.refusal(ofOutput: .live)?.code == .notSupported)
+        #expect(code { () throws(SessionError) in _ = try session.addOutput(.live) } == .notSupported)
+    }
+
+    @Test func microphone_isUsedByAFilmAndByTheMeterOfAPreviewAlone() throws {
+        for (kind, isUsed) in [
+            (CaptureConfiguration.OutputKind.photo, false), (.movieFile, true), (.preview, true), (.frames, false),
+        ] {
+            var session = CaptureConfiguration()
+            _ = try session.addInput(Self.microphone)
+            _ = try session.addOutput(kind)
+            #expect(session.current.usesSound == isUsed, "\(kind)")
         }
+    }
+
+    @Test func outputThatTheUserCloses_isGone_alsoFromAPair() throws {
+        var session = CaptureConfiguration()
+        _ = try session.addOutput(.preview)
+        try session.begin()
+        _ = try session.addOutput(.photo)
+        session.lost(.preview)
+        #expect(!session.current.has(.preview) && !session.next.has(.preview))
+        _ = try session.commit()
+        #expect(session.current.has(.photo) && !session.current.has(.preview))
     }
 
     @Test func whileAFilmIsRecorded_onlyItsCameraMayBeReplaced() throws {

@@ -114,7 +114,7 @@ import Testing
             let parts =
                 switch command {
                 case "library": ["list", "search", "scan", "add", "set", "playlist", "pick", "share"]
-                case "camera": ["list", "photo", "record"]
+                case "camera": ["list", "photo", "record", "preview", "frames"]
                 default: [String]()
                 }
             let text =

@@ -14,10 +14,24 @@ package struct CaptureConfiguration: Sendable, Hashable {
         /// Whether this version can do it.
         package var isSupported: Bool {
             switch self {
-            case .photo, .movieFile: true
-            case .preview, .live, .frames: false
+            case .photo, .movieFile, .preview, .frames: true
+            case .live: false
             }
         }
+    }
+
+    /// What an output needs beside its kind.
+    package struct OutputOptions: Sendable, Hashable {
+        /// Of a preview: the X11 server; nil: that of the environment.
+        package var display: String?
+        /// Of a preview: the window of a client that it is shown in; nil: a window of its own.
+        package var window: UInt32?
+        /// Of frames: the FIFO, the pixels, and whether each picture has a header.
+        package var path = ""
+        package var pixels = CapturePixels.i420
+        package var hasHeader = true
+
+        package init() {}
     }
 
     package struct Input: Sendable, Hashable {
@@ -28,6 +42,7 @@ package struct CaptureConfiguration: Sendable, Hashable {
     package struct Output: Sendable, Hashable {
         package let id: UInt32
         package let kind: OutputKind
+        package var options = OutputOptions()
     }
 
     /// Everything that applies together.
@@ -38,9 +53,11 @@ package struct CaptureConfiguration: Sendable, Hashable {
 
         package var camera: CaptureSource? { inputs.first { $0.device.media == .video }?.device }
         package var microphone: CaptureSource? { inputs.first { $0.device.media == .audio }?.device }
-        package func has(_ kind: OutputKind) -> Bool { outputs.contains { $0.kind == kind } }
-        /// Whether sound is recorded: a microphone that no output uses needs no audio session.
-        package var usesSound: Bool { microphone != nil && has(.movieFile) }
+        package func has(_ kind: OutputKind) -> Bool { output(kind) != nil }
+        package func output(_ kind: OutputKind) -> Output? { outputs.first { $0.kind == kind } }
+        /// Whether sound is recorded, or measured for the meter of a preview: a microphone that no output uses needs no audio
+        /// session.
+        package var usesSound: Bool { microphone != nil && (has(.movieFile) || has(.preview)) }
         /// What the camera sends; nil without a camera.
         package var choice: CapturePreset.Choice? { camera.flatMap { preset.choice(from: $0.formats) } }
     }
@@ -135,7 +152,10 @@ package struct CaptureConfiguration: Sendable, Hashable {
 
     package func refusal(ofOutput kind: OutputKind) -> SessionError? {
         if !kind.isSupported {
-            return SessionError(.notSupported, "an output '\(kind.rawValue)' is not possible: use photo or movie-file")
+            return SessionError(
+                .notSupported,
+                "an output '\(kind.rawValue)' is not possible: use photo, movie-file, preview or frames; 'sessionctl live push' sends a camera"
+            )
         }
         if next.has(kind) { return SessionError(.isBusy, "there is an output '\(kind.rawValue)' already") }
         var after = next
@@ -143,11 +163,13 @@ package struct CaptureConfiguration: Sendable, Hashable {
         return refusal(of: after)
     }
 
-    package mutating func addOutput(_ kind: OutputKind) throws(SessionError) -> UInt32 {
+    package mutating func addOutput(
+        _ kind: OutputKind, _ options: OutputOptions = OutputOptions()
+    ) throws(SessionError) -> UInt32 {
         if let refusal = refusal(ofOutput: kind) { throw refusal }
         var next = next
         lastID += 1
-        next.outputs.append(Output(id: lastID, kind: kind))
+        next.outputs.append(Output(id: lastID, kind: kind, options: options))
         try take(next)
         return lastID
     }
@@ -159,6 +181,12 @@ package struct CaptureConfiguration: Sendable, Hashable {
         }
         next.outputs.remove(at: place)
         try take(next)
+    }
+
+    /// The user has closed an output, or it is gone: it is removed from what applies and from what is being changed.
+    package mutating func lost(_ kind: OutputKind) {
+        current.outputs.removeAll { $0.kind == kind }
+        draft?.outputs.removeAll { $0.kind == kind }
     }
 
     // MARK: The preset

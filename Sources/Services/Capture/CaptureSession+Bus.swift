@@ -40,9 +40,29 @@ extension CaptureSession {
                     let preset = try Self.preset(value.stringValue ?? "")
                     try session.change { (configuration) throws(SessionError) in try configuration.setPreset(preset) }
                 }),
+            .init(
+                "PreviewPaused", "b", { .bool($0.isPreviewPaused) },
+                set: { session, value throws(Failure) in
+                    do throws(SessionError) {
+                        try session.changing { () throws(SessionError) in
+                            try session.pausePreview(value.boolValue ?? false)
+                        }
+                    } catch {
+                        throw Failure(error)
+                    }
+                }),
+            .init("FramesWritten", "t", isTold: false, { .uint64($0.frameFacts.written) }),
+            .init("FramesLost", "t", isTold: false, { .uint64($0.frameFacts.lost) }),
+            .init("Format", "(uuuu)", { $0.format }),
             .init("Inputs", "aa{sv}", { $0.inputs }),
             .init("Outputs", "aa{sv}", { $0.outputs }),
         ]
+    }
+
+    private var format: Value {
+        let choice = configuration.current.choice
+        let numbers = [choice?.width, choice?.height, choice?.rate.numerator, choice?.rate.denominator]
+        return .structure(numbers.map { .uint32(UInt32($0 ?? 0)) })
     }
 
     private var inputs: Value {
@@ -75,14 +95,39 @@ extension CaptureSession {
 
     private static func kind(_ text: String) throws(Failure) -> CaptureConfiguration.OutputKind {
         guard let kind = CaptureConfiguration.OutputKind(rawValue: text) else {
-            throw Failure(.badParameter("an output is photo or movie-file, not \(quoted(text))"))
+            throw Failure(.badParameter("an output is photo, movie-file, preview or frames, not \(quoted(text))"))
         }
         return kind
     }
 
+    /// Of an output: only what belongs to its kind.
+    private static func options(
+        _ kind: CaptureConfiguration.OutputKind, _ value: Value
+    ) throws(Failure) -> CaptureConfiguration.OutputOptions {
+        var options = CaptureConfiguration.OutputOptions()
+        switch kind {
+        case .photo, .movieFile, .live: _ = try OptionReader(value, known: [])
+        case .preview:
+            let reader = try OptionReader(value, known: ["display", "window"])
+            options.display = try reader.string("display").flatMap { $0.isEmpty ? nil : $0 }
+            options.window = try reader.uint32("window").flatMap { $0 == 0 ? nil : $0 }
+        case .frames:
+            let reader = try OptionReader(value, known: ["path", "pixels", "header"])
+            options.path = try reader.string("path") ?? ""
+            options.pixels = try reader.word("pixels") ?? .i420
+            options.hasHeader = try reader.bool("header") ?? true
+            do throws(SessionError) {
+                try FramesBranch.check(options.path)
+            } catch {
+                throw Failure(error)
+            }
+        }
+        return options
+    }
+
     /// Changes the configuration, and applies it if it is complete; or leaves it as it is.
     @discardableResult
-    private func change<Answer>(
+    func change<Answer>(
         _ body: (inout CaptureConfiguration) throws(SessionError) -> Answer
     ) throws(Failure) -> Answer {
         do throws(SessionError) {
@@ -177,11 +222,11 @@ extension CaptureSession {
             },
             method("AddOutput", "sa{sv}") { (session, call) throws(Failure) in
                 let kind = try kind(call.arguments[0].stringValue ?? "")
-                _ = try OptionReader(call.arguments[1], known: [])
+                let options = try options(kind, call.arguments[1])
                 call.reply([
                     .uint32(
                         try session.change { (configuration) throws(SessionError) in
-                            try configuration.addOutput(kind)
+                            try configuration.addOutput(kind, options)
                         })
                 ])
             },
@@ -209,25 +254,7 @@ extension CaptureSession {
                 call.reply([.bool(session.configuration.refusal(of: preset) == nil)])
             },
             method("SwitchCamera", "s") { (session, call) throws(Failure) in
-                let text = call.arguments[0].stringValue ?? ""
-                let current = session.configuration.next.camera?.id
-                let cameras = session.plugin.monitor.cameras.map(\.device)
-                let found: CaptureSource?
-                if text.isEmpty {
-                    // The one after the current one.
-                    let place = cameras.firstIndex { $0.id == current }
-                    found = cameras.isEmpty ? nil : cameras[((place ?? -1) + 1) % cameras.count]
-                } else if let position = CapturePosition(rawValue: text) {
-                    found =
-                        cameras.first { $0.position == position && $0.id != current }
-                        ?? cameras.first { $0.position == position }
-                } else {
-                    throw Failure(.badParameter("a camera is front, back or external, not \(quoted(text))"))
-                }
-                guard let found else {
-                    throw Failure(SessionError(.resourceNotAvailable, "there is no camera '\(text)'"))
-                }
-                try session.change { (configuration) throws(SessionError) in try configuration.switchCamera(to: found) }
+                try session.switchCamera(call.arguments[0].stringValue ?? "")
                 call.reply()
             },
             method("StartRunning", "") { (session, call) throws(Failure) in
@@ -235,6 +262,12 @@ extension CaptureSession {
             },
             method("StopRunning", "") { (session, call) throws(Failure) in
                 session.changing { session.stop { answer(call, $0) } }
+            },
+            method("Meters", "") { (session, call) throws(Failure) in
+                let levels = session.engine?.levels ?? []
+                call.reply([
+                    .array(of: "(dd)", levels.map { .structure([.double($0.peak), .double($0.average)]) })
+                ])
             },
             method("CapturePhoto", "sa{sv}") { (session, call) throws(Failure) in
                 let reader = try OptionReader(call.arguments[1], known: ["format"])

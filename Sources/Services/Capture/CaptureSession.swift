@@ -6,6 +6,7 @@ import GStreamerBackend
 import PluginAPI
 import PluginKit
 import SessionBus
+import VideoBackend
 
 /// One capture session of a client: its configuration, its camera and microphone, its films, and its audio session while it has
 /// sound.
@@ -72,6 +73,13 @@ final class CaptureSession {
 
     private lazy var absent = Timer(on: plugin.host.loop) { [unowned self] in changing { cameraStaysAway() } }
     private lazy var retry = Timer(on: plugin.host.loop) { [unowned self] in tryCameraAgain() }
+    /// The outputs that the engine has, of those that may change while it runs.
+    private var shown: CaptureConfiguration.Output?
+    private var given: CaptureConfiguration.Output?
+    /// Of the last output `frames`, when there is none any more.
+    private var lastFrames = (written: UInt64(0), lost: UInt64(0))
+    private lazy var previewWords = Timer(on: plugin.host.loop) { [unowned self] in writeWords() }
+
     private lazy var limits = Timer(on: plugin.host.loop) { [unowned self] in changing { checkLimits() } }
 
     init(_ number: UInt64, name: String, owner: String, _ options: Options, in plugin: CapturePlugin) {
@@ -143,6 +151,7 @@ final class CaptureSession {
     private func open(_ camera: CameraMonitor.Camera) {
         do throws(SessionError) {
             try engine?.start(camera, records: configuration.current.has(.movieFile))
+            try settleOutputs(configuration.current)
         } catch {
             failStart(Failure(error))
         }
@@ -158,6 +167,7 @@ final class CaptureSession {
     private func listen(to engine: CaptureEngine) {
         engine.onPictures = { [unowned self] in changing { picturesCame() } }
         engine.onCameraLost = { [unowned self] message in changing { cameraLost(message) } }
+        engine.onPreviewLost = { [unowned self] message in changing { previewGone("screen-lost", message) } }
         engine.onSoundLost = { [unowned self] message in
             changing {
                 // What records next asks for the microphone again.
@@ -215,6 +225,9 @@ final class CaptureSession {
         retry.disarm()
         limits.disarm()
         lostCamera = nil
+        previewWords.disarm()
+        lastFrames = frameFacts
+        (shown, given) = (nil, nil)
         engine?.close()
         engine = nil
         running = .no
@@ -580,6 +593,121 @@ final class CaptureSession {
             try engine.show(camera)
         }
         if now.microphone?.id != before.microphone?.id, driver?.grant.sounds == true { openMicrophone {} }
+        do throws(SessionError) {
+            try settleOutputs(now)
+        } catch {
+            try? settleOutputs(before)
+            throw error
+        }
+    }
+
+    // MARK: The preview, and pictures for other programs
+
+    /// Gives the engine the outputs that it may get and lose while it runs.
+    private func settleOutputs(_ arrangement: CaptureConfiguration.Arrangement) throws(SessionError) {
+        guard let engine else { return }
+        let (preview, frames) = (arrangement.output(.preview), arrangement.output(.frames))
+        if shown != preview {
+            engine.hidePreview()
+            shown = nil
+            if let preview {
+                let camera = arrangement.camera?.name ?? ""
+                try engine.showPreview(
+                    display: preview.options.display, in: preview.options.window, title: "\(camera) – \(name)")
+                shown = preview
+                engine.preview?.onCommand = { [unowned self] command in changing { obey(command) } }
+                writeWords()
+            }
+        }
+        if given != frames {
+            lastFrames = frameFacts
+            engine.stopFrames()
+            given = nil
+            if let frames {
+                let options = frames.options
+                try engine.startFrames(to: options.path, options.pixels, hasHeader: options.hasHeader)
+                given = frames
+            }
+        }
+        if let camera = arrangement.camera, let preview = engine.preview { preview.title = "\(camera.name) – \(name)" }
+    }
+
+    var frameFacts: (written: UInt64, lost: UInt64) { engine?.frames?.facts ?? lastFrames }
+    var isPreviewPaused: Bool { engine?.preview?.isPaused ?? false }
+
+    func pausePreview(_ isPaused: Bool) throws(SessionError) {
+        guard let preview = engine?.preview else { throw SessionError(.notReady, "no preview is shown") }
+        preview.isPaused = isPaused
+    }
+
+    /// A key in the window of the preview.
+    private func obey(_ command: PreviewCommand) {
+        switch command {
+        case .pause:
+            if !take.isRecording {
+                engine?.preview?.isPaused = !isPreviewPaused
+            } else if isPaused {
+                resumeRecording { _ in }
+            } else {
+                pauseRecording { _ in }
+            }
+        case .switchCamera:
+            do throws(Failure) { try switchCamera("") } catch { plugin.host.complain(error.message) }
+        case .takePhoto: if configuration.current.has(.photo) { _ = try? photo("", nil) }
+        case .exit: previewGone("user-exited", nil)
+        case .toggleFullscreen, .leaveFullscreen: break
+        }
+    }
+
+    private func previewGone(_ reason: String, _ message: String?) {
+        guard shown != nil else { return }
+        shown = nil
+        previewWords.disarm()
+        engine?.hidePreview()
+        configuration.lost(.preview)
+        if let message { runtimeError(.resourceNotAvailable, message) }
+        emit("PreviewDidClose", [.string(reason)])
+    }
+
+    /// The time, and the level of the microphone, in the pictures of the preview.
+    private func writeWords() {
+        guard let engine, let preview = engine.preview else { return }
+        previewWords.arm(after: 0.1)
+        let seconds: Double
+        if take.isRecording {
+            seconds = length
+        } else if case .yes(let since) = running {
+            seconds = Double(MonotonicClock.now() - since) / 1e6
+        } else {
+            seconds = 0
+        }
+        preview.words =
+            PreviewWords(
+                seconds: seconds, isRecording: take.isRecording,
+                isPaused: take.isRecording ? isPaused : preview.isPaused,
+                level: engine.hasSound ? engine.levels.map(\.average).max() ?? -160 : nil
+            ).text
+    }
+
+    /// Another camera in the place of the current one: at a position, or the next one if it is empty.
+    func switchCamera(_ text: String) throws(Failure) {
+        let current = configuration.next.camera?.id
+        let cameras = plugin.monitor.cameras.map(\.device)
+        let found: CaptureSource?
+        if text.isEmpty {
+            let place = cameras.firstIndex { $0.id == current }
+            found = cameras.isEmpty ? nil : cameras[((place ?? -1) + 1) % cameras.count]
+        } else if let position = CapturePosition(rawValue: text) {
+            found =
+                cameras.first { $0.position == position && $0.id != current }
+                ?? cameras.first { $0.position == position }
+        } else {
+            throw Failure(.badParameter("a camera is front, back or external, not \(quoted(text))"))
+        }
+        guard let found else {
+            throw Failure(SessionError(.resourceNotAvailable, "there is no camera '\(text)'"))
+        }
+        try change { (configuration) throws(SessionError) in try configuration.switchCamera(to: found) }
     }
 
     /// Why a configuration cannot be applied while the session runs; nil: it can.

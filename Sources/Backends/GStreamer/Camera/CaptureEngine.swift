@@ -5,11 +5,13 @@ package import EventLoop
 package import GStreamerBackend
 import GStreamerBase
 package import PluginAPI
+import VideoBackend
 
 /// A camera and, if there is sound, a microphone in one pipeline that runs: photos and films are taken from it.
 ///
 ///     camera ─ selector ─ steady rate ─ tee ─┬ last picture      microphone ─┐
-///                                            └ film ◄─────────── tee ─ mixer ┴ silence
+///                                            ├ preview, frames               │
+///                                            └ film ◄───── tee ─ meter ─ mixer ┴ silence
 ///
 /// The pictures have a fixed size and a fixed rate, whatever camera sends them. The sound never stops, so a microphone can come
 /// and go while a film is recorded: without it, there is silence.
@@ -28,6 +30,11 @@ package final class CaptureEngine {
     package let choice: CapturePreset.Choice
     package let hasSound: Bool
     package private(set) var film: FilmBranch?
+    package private(set) var preview: PreviewBranch?
+    package private(set) var frames: FramesBranch?
+    /// The preview is gone, with the reason.
+    package var onPreviewLost: ((String) -> Void)?
+    private var meter = Meter()
 
     static let soundRate = 48_000
     static let soundCaps = "audio/x-raw,format=S16LE,layout=interleaved,rate=48000,channels=2"
@@ -93,6 +100,7 @@ package final class CaptureEngine {
             description +=
                 " audiotestsrc name=silence is-live=true wave=silence samplesperbuffer=480 ! \(Self.soundCaps) "
                 + "! audiomixer name=mixer start-time-selection=first ! \(Self.soundCaps) "
+                + "! level name=meter interval=100000000 post-messages=false "
                 + "! tee name=all-sound allow-not-linked=true ! fakesink sync=false async=false enable-last-sample=false"
         }
         do throws(PipelineError) {
@@ -124,6 +132,8 @@ package final class CaptureEngine {
         for photo in waiting { photo.done(.failure(SessionError(.cancelled, "the session was stopped"))) }
         film?.abandon()
         film = nil
+        hidePreview()
+        stopFrames()
         closeCamera()
         pipeline.close()
         if let microphone { free(microphone) }
@@ -347,6 +357,51 @@ package final class CaptureEngine {
         ready?()
     }
 
+    /// Peak and average of each channel; none before the first sound, and without sound.
+    ///
+    /// The first call begins to measure.
+    package var levels: [ChannelLevel] {
+        guard hasSound, let element = pipeline.child("meter") else { return [] }
+        shim_set_bool(element, "post-messages", 1)
+        return meter.levels(at: nil)
+    }
+
+    // MARK: The preview, and pictures for other programs
+
+    /// - Parameters:
+    ///   - display: the X11 server; nil: that of the environment.
+    ///   - parent: a window of a client; nil: a window of our own.
+    package func showPreview(display: String?, in parent: UInt32?, title: String) throws(SessionError) {
+        hidePreview()
+        let screen = try PreviewScreen(on: loop, display: display, in: parent, title: title)
+        let made = try PreviewBranch(on: screen, PictureSize(width: choice.width, height: choice.height), in: pipeline)
+        screen.onLost = { [weak self] in self?.losePreview($0) }
+        preview = made
+    }
+
+    package func hidePreview() {
+        preview?.remove()
+        preview = nil
+    }
+
+    private func losePreview(_ message: String) {
+        guard preview != nil else { return }
+        hidePreview()
+        onPreviewLost?(message)
+    }
+
+    /// - Parameter path: a FIFO.
+    package func startFrames(to path: String, _ pixels: CapturePixels, hasHeader: Bool) throws(SessionError) {
+        stopFrames()
+        try FramesBranch.check(path)
+        frames = try FramesBranch(to: path, pixels, hasHeader: hasHeader, choice, in: pipeline)
+    }
+
+    package func stopFrames() {
+        frames?.remove()
+        frames = nil
+    }
+
     // MARK: Photos and films
 
     /// The last picture, as the bytes of a file. A film that is recorded does not notice.
@@ -398,7 +453,8 @@ package final class CaptureEngine {
                 film?.take(message)
             }
         case .failed(let fault): failed(fault, message)
-        case .prerolled, .ended, .segmentDone, .durationChanged, .lacksPlugin, .tags, .buffered, .element, .other: break
+        case .element: meter.take(message)
+        case .prerolled, .ended, .segmentDone, .durationChanged, .lacksPlugin, .tags, .buffered, .other: break
         }
     }
 
@@ -431,6 +487,10 @@ package final class CaptureEngine {
             lost(fault.text)
         } else if let film, isFrom(film.bin) {
             film.fail(fault)
+        } else if isFrom(preview?.branch.bin) {
+            losePreview(fault.text)
+        } else if isFrom(frames?.branch.bin) {
+            stopFrames()
         } else if isFrom(pipeline.element), !leaving.contains(where: { isFrom($0) }) {
             onFailed?(fault.text)
         }

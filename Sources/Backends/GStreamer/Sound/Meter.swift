@@ -1,13 +1,15 @@
-import CGStreamer
-import PluginAPI
+package import CGStreamer
+package import PluginAPI
 
 /// The readings of a `level` element, each kept until its sound is heard.
-struct Meter {
+package struct Meter {
+    package init() {}
+
     private var readings: [(time: GstClockTime, levels: [ChannelLevel])] = []
     private var current: [ChannelLevel] = []
 
     /// Handles a message from the bus; only those of a level element matter.
-    mutating func take(_ message: UnsafeMutablePointer<GstMessage>) {
+    package mutating func take(_ message: UnsafeMutablePointer<GstMessage>) {
         guard let structure = gst_message_get_structure(message),
             gst_structure_has_name(structure, "level") != 0
         else { return }
@@ -21,7 +23,7 @@ struct Meter {
     }
 
     /// The levels heard at that time of the item, or just before it; nil: the newest ones.
-    mutating func levels(at time: GstClockTime?) -> [ChannelLevel] {
+    package mutating func levels(at time: GstClockTime?) -> [ChannelLevel] {
         while let first = readings.first, time.map({ first.time <= $0 }) ?? true {
             current = first.levels
             readings.removeFirst()

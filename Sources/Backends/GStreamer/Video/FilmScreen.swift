@@ -152,11 +152,14 @@ public final class FilmScreen: MovieScreen {
                 .notSupported,
                 "no X11 server can be reached: set DISPLAY, or choose the output none for the sound alone")
         }
-        guard let window = MovieWindow(on: server, in: parent, loop) else {
+        guard let window = MovieWindow(on: server, in: parent, of: "sessiond-movie", loop) else {
             throw SessionError(.badParameter, "there is no window 0x" + String(parent ?? 0, radix: 16))
         }
         window.title = title
-        window.onCommand = { [unowned self] in onCommand?($0) }
+        window.onKey = { [unowned self] key in
+            if let command = WindowKeys.command(for: key) { onCommand?(command) }
+        }
+        window.onDoubleClick = { [unowned self] in onCommand?(.toggleFullscreen) }
         window.onClosed = { [unowned self] in onCommand?(.exit) }
         window.onResized = { [unowned self] in layOut() }
         window.onExposed = { [unowned self] place in

@@ -3,10 +3,12 @@ import EventLoop
 import Glibc
 import PluginAPI
 
-/// The window of a movie player: our own one with a title, or a window of a client. Each film has a place in it: a window
-/// below it, in which GStreamer draws.
+/// The window of a movie player, or of the preview of a camera: our own one with a title, or a window of a client. Each film has
+/// a place in it: a window below it, in which GStreamer draws.
 final class MovieWindow {
-    var onCommand: ((MovieCommand) -> Void)?
+    /// A key without Control, Alt and Super: its keysym.
+    var onKey: ((UInt32) -> Void)?
+    var onDoubleClick: (() -> Void)?
     var onFullscreen: ((FullscreenChange) -> Void)?
     /// The user, or the client, has closed it.
     var onClosed: (() -> Void)?
@@ -35,8 +37,10 @@ final class MovieWindow {
     /// Milliseconds between the clicks of a double click.
     private static let doubleClick: UInt32 = 400
 
-    /// - Parameter parent: the window of a client; nil: makes one, which is not shown yet.
-    init?(on server: WindowServer, in parent: UInt32?, _ loop: EventLoop) {
+    /// - Parameters:
+    ///   - parent: the window of a client; nil: makes one, which is not shown yet.
+    ///   - program: its name for the window manager.
+    init?(on server: WindowServer, in parent: UInt32?, of program: String, _ loop: EventLoop) {
         (self.server, self.loop) = (server, loop)
         if let parent {
             guard let found = server.size(of: parent) else { return nil }
@@ -45,7 +49,7 @@ final class MovieWindow {
             xcb_change_window_attributes(server.connection, parent, XCB_CW_EVENT_MASK.rawValue, events)
         } else {
             (window, size, isOwn) = (server.newID(), PictureSize(width: 1, height: 1), true)
-            create()
+            create(program)
         }
         server.flush()
         watch = IOWatch(on: loop, descriptor: server.descriptor, events: .readable) { [unowned self] _ in readEvents() }
@@ -58,7 +62,7 @@ final class MovieWindow {
         server.flush()
     }
 
-    private func create() {
+    private func create(_ program: String) {
         let events =
             XCB_EVENT_MASK_STRUCTURE_NOTIFY.rawValue | XCB_EVENT_MASK_PROPERTY_CHANGE.rawValue
             | XCB_EVENT_MASK_KEY_PRESS.rawValue | XCB_EVENT_MASK_BUTTON_PRESS.rawValue
@@ -72,7 +76,7 @@ final class MovieWindow {
             [server.atom("WM_DELETE_WINDOW"), server.atom("_NET_WM_PING")])
         server.set(
             XCB_ATOM_WM_CLASS.rawValue, of: window, type: XCB_ATOM_STRING.rawValue,
-            text: "sessiond-movie\0Sessiond-movie\0")
+            text: "\(program)\0\(program.prefix(1).uppercased())\(program.dropFirst())\0")
         server.set(
             server.atom("_NET_WM_PID"), of: window, type: XCB_ATOM_CARDINAL.rawValue, [UInt32(bitPattern: getpid())])
         server.set(server.atom("_NET_WM_ICON"), of: window, type: XCB_ATOM_CARDINAL.rawValue, MovieWindow.icon)
@@ -217,9 +221,7 @@ final class MovieWindow {
             let others = XCB_MOD_MASK_CONTROL.rawValue | XCB_MOD_MASK_1.rawValue | XCB_MOD_MASK_4.rawValue
             guard UInt32(key.state) & others == 0 else { return }
             let isShifted = UInt32(key.state) & XCB_MOD_MASK_SHIFT.rawValue != 0
-            if let command = WindowKeys.command(for: server.keysym(key.detail, isShifted: isShifted)) {
-                onCommand?(command)
-            }
+            onKey?(server.keysym(key.detail, isShifted: isShifted))
         case XCB_BUTTON_PRESS: clicked(read(xcb_button_press_event_t.self))
         case XCB_MOTION_NOTIFY:
             setPointer(isVisible: true)
@@ -249,7 +251,7 @@ final class MovieWindow {
         guard click.detail == 1 else { return }
         if let last = lastClick, click.time &- last < MovieWindow.doubleClick {
             lastClick = nil
-            onCommand?(.toggleFullscreen)
+            onDoubleClick?()
         } else {
             lastClick = click.time
         }

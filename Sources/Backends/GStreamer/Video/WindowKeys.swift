@@ -1,8 +1,15 @@
 import PluginAPI
 
-/// The keys in a movie's window, by their X11 keysym.
+/// The keys in the windows of films and cameras, by their X11 keysym.
 enum WindowKeys {
     static func command(for keysym: UInt32) -> MovieCommand? { table[keysym] }
+    static func preview(_ keysym: UInt32) -> PreviewCommand? { cameraTable[keysym] }
+
+    private static let cameraTable: [UInt32: PreviewCommand] = [
+        0x20: .pause, letter("c"): .switchCamera, letter("C"): .switchCamera, letter("p"): .takePhoto,
+        letter("P"): .takePhoto, letter("f"): .toggleFullscreen, letter("F"): .toggleFullscreen,
+        escape: .leaveFullscreen, letter("q"): .exit, letter("Q"): .exit,
+    ]
 
     /// Letters are their own keysym in Latin-1.
     private static let table: [UInt32: MovieCommand] = [

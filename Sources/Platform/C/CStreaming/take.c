@@ -259,8 +259,7 @@ guint64 shim_take_samples(shim_take *take) {
 
 // MARK: Probes
 
-// The running time of a buffer; GST_CLOCK_TIME_NONE if it has none.
-static guint64 running_time(GstPad *pad, GstBuffer *buffer) {
+guint64 shim_running_time(GstPad *pad, GstBuffer *buffer) {
     if (!GST_BUFFER_PTS_IS_VALID(buffer)) return GST_CLOCK_TIME_NONE;
     GstEvent *event = gst_pad_get_sticky_event(pad, GST_EVENT_SEGMENT, 0);
     if (!event) return GST_CLOCK_TIME_NONE;
@@ -282,7 +281,7 @@ static void plain_segment(GstPadProbeInfo *info) {
     info->data = changed;
 }
 static GstPadProbeReturn picture_arrives(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
-    guint64 time = running_time(pad, GST_PAD_PROBE_INFO_BUFFER(info));
+    guint64 time = shim_running_time(pad, GST_PAD_PROBE_INFO_BUFFER(info));
     if (time != GST_CLOCK_TIME_NONE) shim_take_saw_picture((shim_take *)data, time);
     return GST_PAD_PROBE_OK;
 }
@@ -301,7 +300,7 @@ static gint frame_size(GstPad *pad) {
 static GstPadProbeReturn sound_arrives(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
     shim_take *take = (shim_take *)data;
     GstBuffer *buffer = GST_PAD_PROBE_INFO_BUFFER(info);
-    guint64 time = running_time(pad, buffer);
+    guint64 time = shim_running_time(pad, buffer);
     gint frame = frame_size(pad);
     if (time == GST_CLOCK_TIME_NONE || !frame || !take->rate) return GST_PAD_PROBE_OK;
     guint64 frames = gst_buffer_get_size(buffer) / (gsize)frame;
@@ -316,7 +315,7 @@ static GstPadProbeReturn picture_passes(GstPad *pad, GstPadProbeInfo *info, gpoi
     }
     shim_take *take = (shim_take *)data;
     GstBuffer *buffer = GST_PAD_PROBE_INFO_BUFFER(info);
-    guint64 time = running_time(pad, buffer), place = 0;
+    guint64 time = shim_running_time(pad, buffer), place = 0;
     if (time == GST_CLOCK_TIME_NONE || !shim_take_picture(take, time, &place)) return GST_PAD_PROBE_DROP;
     buffer = gst_buffer_make_writable(buffer);
     GST_BUFFER_PTS(buffer) = place;
@@ -333,7 +332,7 @@ static GstPadProbeReturn sound_passes(GstPad *pad, GstPadProbeInfo *info, gpoint
     }
     shim_take *take = (shim_take *)data;
     GstBuffer *buffer = GST_PAD_PROBE_INFO_BUFFER(info);
-    guint64 time = running_time(pad, buffer), skip = 0, count = 0, place = 0;
+    guint64 time = shim_running_time(pad, buffer), skip = 0, count = 0, place = 0;
     gsize frame = (gsize)frame_size(pad);
     if (time == GST_CLOCK_TIME_NONE || !frame) return GST_PAD_PROBE_DROP;
     guint64 frames = gst_buffer_get_size(buffer) / frame;

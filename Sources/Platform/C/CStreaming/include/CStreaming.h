@@ -242,6 +242,9 @@ gboolean shim_take_picture(shim_take *take, guint64 time, guint64 *place);
 gboolean shim_take_sound(
     shim_take *take, guint64 time, guint64 frames, guint64 *skip, guint64 *count, guint64 *place);
 
+// The running time of a buffer at a pad; GST_CLOCK_TIME_NONE if it has none.
+guint64 shim_running_time(GstPad *pad, GstBuffer *buffer);
+
 // Posts "film-written" when the end has passed the pad of a sink: everything before it is written.
 void shim_watch_written(GstPad *pad, GstElement *pipeline);
 // Posts the name of a bin when its first buffer has passed a pad.
@@ -250,3 +253,39 @@ void shim_watch_first(GstPad *pad, GstElement *bin, GstElement *pipeline);
 void shim_keep_format(GstPad *pad);
 // The name in such a message; NULL for all others.
 const char *shim_first_buffer(GstMessage *message);
+
+// MARK: Pictures for another program (frames.c)
+
+// Writes the pictures that pass a pad to a FIFO, on a thread of its own. Nobody waits for a reader: one that is slow loses whole
+// pictures, which are counted.
+typedef struct shim_frames shim_frames;
+typedef struct {
+    const char *path;
+    // The bytes of one row, the rows, and the bytes from one row to the next, of each plane; 0 bytes: there is no such plane.
+    gint bytes[3], rows[3], stride[3];
+    gint width, height;
+    // Pictures per second as a fraction.
+    gint numerator, denominator;
+    // Before each picture: shim_frame_header.
+    gboolean has_header;
+} shim_frames_format;
+typedef struct {
+    guint32 header_size, picture_size;
+    // It rises by one with each picture of the camera, so a step of more than one tells what is missing.
+    guint64 number;
+    // When it came from the camera: CLOCK_MONOTONIC in nanoseconds.
+    guint64 time;
+    guint32 width, height;
+} shim_frame_header;
+// `end`: the pad that they pass, in a bin of `pipeline`.
+shim_frames *shim_frames_new(const shim_frames_format *format, GstPad *end, GstElement *pipeline);
+// Writes nothing more; returns at once.
+void shim_frames_end(shim_frames *frames);
+void shim_frames_free(gpointer frames);
+typedef struct {
+    guint64 written;
+    // Pictures that a reader which is there did not get.
+    guint64 lost;
+    gboolean is_read;
+} shim_frames_facts;
+shim_frames_facts shim_frames_read(shim_frames *frames);

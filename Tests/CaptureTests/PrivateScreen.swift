@@ -1,0 +1,1 @@
+../MovieTests/PrivateScreen.swift
