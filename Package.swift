@@ -331,6 +331,7 @@ let package = Package(
             exclude: [
                 "FakeBluetooth.py", "FakeMachine.py", "UploadServer.py", "TusPeer.py", "TagCorpus.py", "UPnPClient.py",
                 "StreamFlood.py", "RetaggedFiles.py", "OriginServer.py", "DeafPeer.py",
+                "RTSPServer.py",
             ],
             swiftSettings: fast),
         .executableTarget(

@@ -158,6 +158,12 @@ import Testing
         #expect(player.state == .stopped && player.position == 0)
         try player.play()
         #expect(stage.hears(880, above: -12))
+        #expect(player.isLive)
+        // It is opened again: its position begins anew.
+        #expect(stage.until { player.position > 1 })
+        player.goToLive()
+        #expect(stage.until { player.position < 0.5 })
+        #expect(stage.hears(880, above: -12) && player.state == .playing && player.isLive)
         #expect(stage.failures == [])
     }
 

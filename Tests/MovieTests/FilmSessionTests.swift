@@ -44,6 +44,14 @@ import Testing
                 try builtProduct(named: "sessionctl"), arguments, environment: environment.merging(more) { $1 })
         }
 
+        func terminal(_ arguments: [String]) throws -> PseudoTerminal {
+            var variables = environment
+            for name in ["PATH"] { variables[name] = ProcessInfo.processInfo.environment[name] }
+            variables["TERM"] = "xterm"
+            variables["LC_ALL"] = "C.UTF-8"
+            return try PseudoTerminal(try builtProduct(named: "sessionctl"), arguments, environment: variables)
+        }
+
         private func list() -> String {
             guard let child = try? sessionctl(["status", "--json"]), child.wait(timeout: 20) == .code(0) else {
                 return ""
@@ -178,6 +186,32 @@ import Testing
         let (sent, requests) = (origin.sent, origin.requests.count)
         _ = try stage.watch(origin.url("film.mp4"))
         #expect(origin.sent == sent && origin.requests.count == requests)
+    }
+
+    @Test(.enabled(if: RTMPServer.isInstalled, "nginx has no module for RTMP here"))
+    func liveStream_saysHowLateItIs_andThatItsServerIsAway() throws {
+        let server = try RTMPServer()
+        let stage = try Stage()
+        let url = server.url("name")
+        let film = try TestMedia.named("short-gop.mp4").path()
+        let sender = try Child(
+            "ffmpeg",
+            ["-nostdin", "-v", "error", "-re", "-stream_loop", "-1", "-i", film, "-c", "copy", "-f", "flv", url])
+        #expect(eventually { server.taken.count == 1 })
+        let terminal = try stage.terminal(["live", "watch", "--name", "Show", "--latency", "0.4", url])
+        #expect(terminal.shows { $0.contains("playing") && $0.contains(" s behind") }, "\(terminal.text)")
+        #expect(eventually(timeout: 30) { stage.screen.number() > 10 })
+        #expect(terminal.text.contains("e edge"))
+        terminal.type("e")
+        #expect(terminal.shows("at the edge"))
+        server.kill()
+        #expect(terminal.shows("waiting for the network"), "\(terminal.line)")
+        terminal.type("q")
+        #expect(terminal.wait() == .code(0))
+        withExtendedLifetime(sender) {}
+        let refused = try stage.sessionctl(["live", "watch", "--latency", "0", url])
+        #expect(refused.wait(timeout: 30) == .code(64))
+        #expect(refused.errors.contains { $0.contains("0.05 to 60 seconds") }, "\(refused.errors)")
     }
 
     @Test func windowIsClosed_watchEnds() throws {

@@ -96,6 +96,9 @@ import class EventLoop.Timer
         }
 
         var number: Int { seen.last?.number ?? -1 }
+        var state: String {
+            "\(failures) \(player.state) at \(player.position), \(film.mediaTypes), \(film.naturalSize), \(player.latency ?? -1) s"
+        }
 
         /// How far the pictures that are seen within these seconds are behind those that the encoder gets, in seconds: the
         /// median, as exact as a picture is long.
@@ -114,7 +117,7 @@ import class EventLoop.Timer
         let url = server.url("name")
         try stage.send(stage.longFilm(), to: url)
         try stage.watch(url)
-        #expect(stage.until { stage.number > 0 }, "\(stage.failures)")
+        #expect(stage.until { stage.number > 0 }, "\(stage.state)")
         #expect(stage.ear.waitUntil(440, above: -40, timeout: 10))
         #expect(stage.player.isLive && stage.player.duration == nil)
         stage.pass(2)
@@ -135,5 +138,109 @@ import class EventLoop.Timer
         #expect(again < delay + 0.5, "\(again) after \(delay)")
         #expect(!stage.player.isStalled && stage.failures.isEmpty, "\(stage.failures)")
         #expect(stage.ear.waitUntil(440, above: -40, timeout: 10))
+    }
+
+    @Test(.enabled(if: Child.isInstalled("srt-live-transmit"), "srt-tools is not installed"))
+    func srt_isShownSoon() throws {
+        let (sending, watching) = (try LoopbackPort.free(), try LoopbackPort.free())
+        let relay = try Child(
+            "srt-live-transmit",
+            [
+                "-q", "srt://127.0.0.1:\(sending)?mode=listener&latency=120",
+                "srt://127.0.0.1:\(watching)?mode=listener&latency=120",
+            ])
+        let stage = try Stage()
+        try stage.send(stage.longFilm(), to: "srt://127.0.0.1:\(sending)")
+        try stage.watch("srt://127.0.0.1:\(watching)?latency=120")
+        #expect(stage.until { stage.number > 0 }, "\(stage.state)")
+        #expect(stage.ear.waitUntil(440, above: -40, timeout: 10))
+        stage.pass(2)
+        let delay = try #require(stage.delay(within: 2))
+        print("srt: \(delay) s from the encoder to the screen, measured \(stage.player.latency ?? -1)")
+        // SRT keeps the stream for its latency twice, once on each way.
+        #expect(delay < 1, "\(delay)")
+        #expect(relay.isRunning && stage.failures.isEmpty)
+    }
+
+    @Test(.enabled(if: Child.hasNginx, "nginx is not installed"))
+    func hls_beginsNearItsEnd_andEndsWithIt() throws {
+        let web = try Nginx()
+        let stage = try Stage()
+        try stage.send(stage.longFilm(seconds: 40), to: web.folder.path + "/files/live")
+        // Ten seconds are there.
+        stage.until(30) { (stage.push?.pictures ?? 0) > 330 }
+        try stage.watch(web.url("live/stream.m3u8"))
+        #expect(stage.until { stage.number > 0 }, "\(stage.state)")
+        #expect(stage.player.isLive && stage.player.duration == nil)
+        stage.pass(2)
+        let delay = try #require(stage.delay(within: 3))
+        print("hls: \(delay) s from the encoder to the screen, measured \(stage.player.latency ?? -1)")
+        #expect(delay < 8, "\(delay)")
+        #expect(!stage.player.isStalled)
+        #expect(stage.until(40) { stage.finished == 1 }, "\(stage.failures)")
+        // GStreamer 1.22 leaves out a last segment that comes together with the end of the list.
+        #expect(stage.number >= 940, "\(stage.number)")
+        #expect(stage.failures.isEmpty)
+    }
+
+    @Test(.enabled(if: hasServer, "nginx has no module for RTMP here"))
+    func pause_leavesTheStream_andItGoesOnAtTheEdge() throws {
+        let server = try RTMPServer()
+        let stage = try Stage()
+        try stage.send(stage.longFilm(), to: server.url("name"))
+        try stage.watch(server.url("name"))
+        #expect(stage.until { stage.number > 0 }, "\(stage.state)")
+        stage.pass(1)
+        stage.player.pause()
+        stage.pass(0.5)
+        let number = stage.number
+        stage.pass(4)
+        // The last picture stays.
+        #expect(stage.number == number && stage.screen.number() == number)
+        #expect(stage.player.isLive && stage.player.state == .paused)
+        try stage.player.play()
+        #expect(stage.until { stage.number > number + 90 }, "\(stage.number) after \(number)")
+        stage.pass(1.5)
+        let delay = try #require(stage.delay(within: 2))
+        #expect(delay < 1, "\(delay)")
+        // A wish for more is followed at once.
+        stage.player.targetLatency = 1.5
+        stage.pass(1)
+        stage.player.goToLive()
+        #expect(stage.failures.isEmpty)
+    }
+
+    @Test(.enabled(if: RTSPServer.isInstalled, "the library of a server of RTSP is not installed"))
+    func rtsp_isShown() throws {
+        let stage = try Stage()
+        let path = stage.folder.path + "/camera.mp4"
+        let words = ["-nostdin", "-v", "error", "-y", "-i", try stage.longFilm(seconds: 20), "-c:v", "libx264"]
+        try Child.run(
+            "ffmpeg", words + ["-tune", "zerolatency", "-g", "25", "-bf", "0", "-c:a", "copy", path], timeout: 60)
+        let server = try RTSPServer(path)
+        let begin = monotonicNow()
+        try stage.watch(server.url)
+        #expect(stage.until { stage.number > 25 }, "\(stage.state)")
+        // It is not shown faster than it is sent.
+        #expect(monotonicNow() - begin > 0.9)
+        #expect(stage.ear.waitUntil(440, above: -40, timeout: 10))
+        let number = stage.number
+        stage.pass(2)
+        #expect((30...70).contains(stage.number - number), "\(stage.number - number) pictures in 2 s")
+        #expect((stage.player.latency ?? 9) < 1, "\(stage.state)")
+    }
+
+    @Test(arguments: [
+        ("rtmp://127.0.0.1:1/live/name", "cannot be reached"), ("srt://127.0.0.1:1", "cannot be"),
+        ("rtmp://nowhere.invalid/live/name", "cannot be reached"), ("gopher://host/x", "can be watched"),
+    ])
+    func addressWithoutAServer_failsAtOnce(_ url: String, _ reason: String) throws {
+        let stage = try Stage()
+        let begin = monotonicNow()
+        try stage.watch(url)
+        #expect(stage.until(10) { !stage.failures.isEmpty })
+        #expect(stage.failures.first?.contains(reason) == true, "\(stage.failures)")
+        #expect(monotonicNow() - begin < 8)
+        #expect(stage.player.state == .failed)
     }
 }

@@ -411,7 +411,7 @@ public final class GStreamerPlayer: QueueingEngine {
             return item.pipeline.position
         }
         made.onEvent = { [unowned self, unowned made] in take($0, source, made) }
-        later { [weak made] _ in made?.start() }
+        loop.later { [weak made] in made?.start() }
     }
 
     private func take(_ event: LiveReception.Event, _ source: MediaSource, _ stream: LiveReception) {
@@ -452,6 +452,7 @@ public final class GStreamerPlayer: QueueingEngine {
         switch event {
         case .ready:
             watchdog.disarm()
+            if retired != nil { retirement.arm(after: GStreamerPlayer.retirementTime) }
             onItemChanged?()
         case .durationChanged, .stalled: onItemChanged?()
         case .advanced:
@@ -547,6 +548,8 @@ public final class GStreamerPlayer: QueueingEngine {
             source: item.source.notReceived, duration: nil, channels: item.channels, position: item.position,
             isLive: true)
         retire()
+        // The last picture of a film stays until there is another.
+        if pictures != nil { retirement.disarm() }
         leaveStream()
         content = .away(kept)
     }

@@ -21,9 +21,19 @@ package final class Pipeline {
         Runtime.provide(description)
         var error: UnsafeMutablePointer<GError>?
         // It fails if an element is missing; without the flag, that element would be left out.
-        let made = gst_parse_launch_full(description, nil, GST_PARSE_FLAG_FATAL_ERRORS, &error)
+        let given = gst_parse_launch_full(description, nil, GST_PARSE_FLAG_FATAL_ERRORS, &error)
         defer { if let error { g_error_free(error) } }
-        guard let made else { throw PipelineError(message: error.map { String(cString: $0.pointee.message) } ?? "") }
+        guard let parsed = given else {
+            throw PipelineError(message: error.map { String(cString: $0.pointee.message) } ?? "")
+        }
+        var made = parsed
+        if let bus = gst_element_get_bus(parsed) {
+            gst_object_unref(bus)
+        } else if let pipeline = gst_pipeline_new(nil) {
+            // A description of one element gives that element.
+            Elements.add(parsed, to: pipeline)
+            made = pipeline
+        }
         gst_object_ref_sink(made)
         element = made
         guard let bus = gst_element_get_bus(made) else {
