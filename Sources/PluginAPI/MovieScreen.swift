@@ -37,6 +37,8 @@ public enum MovieCommand: Sendable, Hashable {
     case step(Int)
     /// The next track with sound, the next subtitles or none.
     case nextTrack(TrackKind)
+    /// Chapters from the one that is played.
+    case skipChapters(Int)
     case exit
 }
 

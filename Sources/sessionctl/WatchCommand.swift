@@ -10,8 +10,8 @@ struct WatchCommand: ParsableCommand {
         discussion: """
             Files, folders, playlists and URLs, also of HLS, and live streams (rtmp:, srt:, rtsp:). In the window and on a terminal: space pauses and resumes, \
             left and right seek 5 s, up and down a minute, . and , show the next and the previous picture, [ and ] change \
-            the rate, 9 and 0 the volume, m mutes, l loops, # is the next sound track, j the next subtitles or none, f is \
-            full screen, q quits. In the window Escape leaves full screen, and so does a double click.
+            the rate, 9 and 0 the volume, m mutes, l loops, # is the next sound track, j the next subtitles or none, page up \
+            and page down are the next and the previous chapter, f is full screen, q quits. In the window Escape leaves full screen, and so does a double click.
             """)
 
     @Argument(help: "Films: files, folders or URLs.", completion: .file())
@@ -89,7 +89,7 @@ struct WatchCommand: ParsableCommand {
 class FilmPlayback: Playback {
     override class var help: String {
         "space pause · ←/→ 5 s · ↑/↓ 60 s · , . picture · [ ] rate · 9 0 volume · m mute · # sound · j subtitles · "
-            + "l loop · f full screen · q quit"
+            + "page ↑/↓ chapter · l loop · f full screen · q quit"
     }
 
     private static let movie = PluginKind.moviePlayer
@@ -236,6 +236,8 @@ class FilmPlayback: Playback {
         case .letter("9"): turn(-0.05)
         case .letter("0"): turn(0.05)
         case .letter("m"): toggleMute()
+        case .editing(.pageUp): movieCall("SkipChapters", [.int32(1)], isByKey: true)
+        case .editing(.pageDown): movieCall("SkipChapters", [.int32(-1)], isByKey: true)
         case .letter("."): step(1)
         case .letter(","): step(-1)
         case .letter("#"): chooseNext("audio")

@@ -62,6 +62,20 @@ import VideoBackend
         #expect(stage.failures == [])
     }
 
+    @Test(arguments: ["chapters.mkv", "short-gop.mp4"]) func chapters_areKnown(name: String) throws {
+        let stage = try FilmStage(name)
+        #expect(stage.until { stage.film.isReady && stage.number == 0 })
+        let expected = name == "chapters.mkv" ? [(0.0, "Opening"), (4, "Middle"), (8, "End & credits")] : []
+        #expect(stage.player.chapters == expected.map { MediaChapter(start: $0, title: $1) })
+        // Also after a seek, and those of the film before it are not those of the next one.
+        stage.player.seek(to: 5)
+        #expect(stage.until { stage.number > 100 })
+        #expect(stage.player.chapters.count == expected.count)
+        stage.player.load(uri: "file://" + (try TestMedia.named("long-gop.mp4").path()))
+        #expect(stage.until { stage.film.isReady && stage.number == 0 })
+        #expect(stage.player.chapters.isEmpty)
+    }
+
     @Test(arguments: ["srt", "vtt", "ass"]) func subtitlesBesideTheFilm_areShown_unlessNotWanted(kind: String) throws {
         let folder = try PrivateFolder()
         let film = folder.path + "/film.mp4"

@@ -175,6 +175,28 @@ import class EventLoop.Timer
         #expect(stage.saver.log.isEmpty)
     }
 
+    @Test func chapters_areKnown_andSkipped() throws {
+        let stage = try Stage()
+        let skip: (Int32) -> Failure? = { stage.call("SkipChapters", [.int32($0)], of: Self.movie) }
+        #expect(skip(1)?.message.contains("no film is ready") == true)
+        #expect(stage.call("Load", [.string("file://" + (try TestMedia.named("short-gop.mp4").path()))]) == nil)
+        #expect(stage.until { stage.screen.number() == 0 && !stage.values("PreparedToPlay").isEmpty })
+        #expect(skip(1)?.message.contains("no chapters") == true)
+        #expect(stage.call("Load", [.string("file://" + (try TestMedia.named("chapters.mkv").path()))]) == nil)
+        #expect(stage.until { stage.values("Chapters").last??.arrayValue?.count == 3 })
+        #expect(
+            stage.values("Chapters").last??.arrayValue?.last?.structureValue
+                == [.double(8), .string("End & credits")])
+        // In Matroska, the pictures are 21 ms later than the sound.
+        for (steps, numbers) in [(1, 98...101), (1, 198...201), (-1, 98...101)] as [(Int32, ClosedRange<Int>)] {
+            #expect(stage.until { skip(steps) == nil })
+            #expect(stage.until { numbers.contains(stage.screen.number()) }, "\(stage.screen.number())")
+        }
+        #expect(skip(5)?.message.contains("the film has 3") == true)
+        #expect(skip(-7) == nil)
+        #expect(stage.until { stage.screen.number() == 0 })
+    }
+
     @Test func thumbnails_areTakenWhileTheFilmPlays_inTheOrderOfTheTimes() throws {
         let stage = try Stage()
         let request: ([Double], String) -> Failure? = {

@@ -56,6 +56,21 @@ import Testing
         }
     }
 
+    @Test func stepsBetweenChapters_goToTheirBeginnings() {
+        let chapters = [1.0, 10, 20].map { MediaChapter(start: $0, title: "") }
+        let table: [(Double, Int, Double?)] = [
+            // Before the first one.
+            (0, 1, 1), (0.5, -1, 0), (1, 1, 10), (2, -1, 0), (5, -1, 1), (9.99, 1, 20), (15, 2, nil), (15, 1, 20),
+            (11, -1, 1), (13.5, -1, 10), (13.5, -2, 1), (25, 1, nil), (25, -1, 20), (25, -9, 0), (25, .max, nil),
+            (25, .min, 0), (12, 0, nil),
+        ]
+        for (position, steps, expected) in table {
+            #expect(chapters.time(from: position, by: steps) == expected, "\(position) by \(steps)")
+        }
+        #expect([MediaChapter]().time(from: 3, by: -1) == nil && [MediaChapter]().index(at: 3) == nil)
+        #expect([0, 1, 9.97, 30].map { chapters.index(at: $0) } == [nil, 0, 1, 2])
+    }
+
     @Test func keys_meanWhatTheManualSays() {
         #expect(WindowKeys.command(for: 0x20) == .playOrPause)
         #expect(WindowKeys.command(for: 0xff1b) == .leaveFullscreen)

@@ -118,7 +118,19 @@ public struct TestMedia: Sendable, CustomStringConvertible {
                 "aac", "-c:s", "srt", "-metadata:s:a:0", "language=eng", "-metadata:s:a:1", "language=deu",
                 "-metadata:s:a:1", "title=Commentary", "-metadata:s:s:0", "language=eng", "-metadata:s:s:1",
                 "language=deu", "-disposition:s", "0",
-            ])
+            ]),
+        TestMedia(
+            "chapters.mkv",
+            [
+                "-i", "@short-gop.mp4", "-f", "ffmetadata", "-i",
+                "data:text/plain;base64,"
+                    + Data(
+                        (";FFMETADATA1\n"
+                            + [(0, "Opening"), (4, "Middle"), (8, "End & credits")].map { start, title in
+                                "[CHAPTER]\nTIMEBASE=1/1\nSTART=\(start)\nEND=\(start + 4)\ntitle=\(title)\n"
+                            }.joined()).utf8
+                    ).base64EncodedString(), "-map", "0", "-map_metadata", "1", "-c", "copy",
+            ]),
     ]
 
     public static func named(_ name: String) -> TestMedia {

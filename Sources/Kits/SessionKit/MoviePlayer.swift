@@ -311,6 +311,24 @@ public actor MoviePlayer {
         try await plugin.ask("AddSubtitles", [.string(MediaPath.uri(file))], of: Self.movie)
     }
 
+    // MARK: Chapters
+
+    /// Those of the film, in the order of their times; empty if it has none.
+    public var chapters: [MediaChapter] {
+        (known["Chapters"]?.arrayValue ?? []).compactMap { value in
+            guard let fields = value.structureValue, fields.count == 2, let start = fields[0].doubleValue else {
+                return nil
+            }
+            return MediaChapter(start: start, title: fields[1].stringValue ?? "")
+        }
+    }
+
+    /// Goes to the beginning of the chapter that many after the one that is played, or before it.
+    public func skipChapters(byCount chapters: Int) async throws(SessionError) {
+        try await load()
+        try await plugin.ask("SkipChapters", [.int32(Int32(clamping: chapters))], of: Self.movie)
+    }
+
     // MARK: What is known
 
     public var playbackState: PlaybackState {

@@ -44,6 +44,14 @@ extension MoviePlugin {
                     try movie.step(Int(call.arguments[0].int32Value ?? 0))
                 }
             },
+            .init("SkipChapters", "i") { movie, call in
+                do throws(Failure) {
+                    try movie.skipChapters(Int(call.arguments[0].int32Value ?? 0))
+                    call.reply()
+                } catch {
+                    call.fail(error)
+                }
+            },
             .init("RequestThumbnails", "ads") { movie, call in movie.requestThumbnails(call) },
             .init("GoToLive", "") { movie, call in
                 movie.answer(call) { () throws(SessionError) in try movie.player.goToLive() }
@@ -129,6 +137,11 @@ extension MoviePlugin {
                     movie.player.changing { movie.film.targetLatency = time < 0 ? nil : time }
                 }),
             .init("DroppedFrames", "t", isTold: false, { .uint64($0.film.droppedPictures) }),
+            .init(
+                "Chapters", "a(ds)",
+                {
+                    .array(of: "(ds)", $0.film.chapters.map { .structure([.double($0.start), .string($0.title)]) })
+                }),
             .init(
                 "ShouldAutoplay", "b", { .bool($0.shouldAutoplay) },
                 set: { movie, value throws(Failure) in

@@ -2,6 +2,7 @@ public import DBus
 public import EventLoop
 public import PluginAPI
 public import PluginKit
+import SessionBus
 
 /// A player of films for the session service: a ``PlayerPlugin`` whose engine also has pictures, and their screen.
 ///
@@ -177,6 +178,7 @@ public final class MoviePlugin: Plugin {
         case .toggleLoop: player.changing { engine.loops = engine.loops == 0 ? -1 : 0 }
         case .step(let pictures): try? step(pictures)
         case .nextTrack(let kind): chooseNext(kind)
+        case .skipChapters(let steps): try? skipChapters(steps)
         case .exit: return exit()
         }
         if controlStyle != .none { screen.note(remark(after: command)) }
@@ -186,6 +188,21 @@ public final class MoviePlugin: Plugin {
     func step(_ pictures: Int) throws(SessionError) {
         player.pause()
         try player.changing { () throws(SessionError) in try film.step(pictures) }
+    }
+
+    /// Goes to the beginning of another chapter; see ``Swift/Array/time(from:by:)``.
+    func skipChapters(_ steps: Int) throws(Failure) {
+        guard player.itemStatus == .ready else {
+            throw Failure(SessionError(.notReady, "no film is ready: load one, and wait until it is prepared"))
+        }
+        guard !film.chapters.isEmpty else {
+            throw Failure(SessionError(.notSupported, "the film has no chapters"))
+        }
+        guard let time = film.chapters.time(from: player.engine.position, by: steps) else {
+            throw Failure(
+                SessionError(.badParameter, "there is no such chapter: the film has \(film.chapters.count)"))
+        }
+        try player.seek(to: time)
     }
 
     private func chooseNext(_ kind: TrackKind) {
@@ -208,6 +225,10 @@ public final class MoviePlugin: Plugin {
             guard let number = tracks.firstIndex(where: \.isSelected) else { return "no \(kind.rawValue)s" }
             let words = [tracks[number].language, tracks[number].title].filter { !$0.isEmpty }
             return (["\(kind.rawValue) \(number + 1)/\(tracks.count)"] + words).joined(separator: " ")
+        case .skipChapters:
+            guard let number = film.chapters.index(at: engine.position) else { return "no chapters" }
+            let title = film.chapters[number].title
+            return "\(number + 1)/\(film.chapters.count)" + (title.isEmpty ? "" : " \(title)")
         case .playOrPause, .seek, .step, .toggleFullscreen, .leaveFullscreen, .exit:
             let sign = player.state == .playing ? "▶" : "▮▮"
             let times = [engine.position, engine.duration ?? 0].map(MoviePlugin.clock)

@@ -4,6 +4,7 @@ public import PluginAPI
 // What a film has beside its sound.
 extension GStreamerPlayer: FilmEngine {
     public var tracks: [MediaTrack] { item?.tracks?.all ?? [] }
+    public var chapters: [MediaChapter] { item?.chapters ?? [] }
 
     public func select(_ kind: TrackKind, _ number: Int?) throws(SessionError) {
         guard let item, let tracks = item.tracks, tracks.isKnown else {

@@ -465,6 +465,7 @@ public final class GStreamerPlayer: QueueingEngine {
             if let tracks = item?.tracks { choice.apply(to: tracks) }
             onTracks?()
             onItemChanged?()
+        case .chapters: onTracks?()
         case .seeked(let position): onSeeked?(position)
         case .steady: stepOn()
         case .tags(let tags): onTags?(tags)

@@ -18,6 +18,8 @@ final class Item {
         case stalled
         /// The streams of a film are known.
         case tracks
+        /// The chapters of a film are known.
+        case chapters
         /// The next item is heard now, and has become the item.
         case advanced
         case ended
@@ -29,6 +31,8 @@ final class Item {
     var duck: GainRamp { tail.duck }
     var onEvent: ((Event) -> Void)?
     private(set) var channels = 0
+    /// From GStreamer, which reads those of Matroska and others, but not those of MPEG-4.
+    private(set) var chapters: [MediaChapter] = []
 
     let pipeline: Pipeline
     let tail: SoundTail
@@ -334,6 +338,10 @@ final class Item {
             onEvent?(.tracks)
         }
         if let pictures, pictures.take(message, of: pipeline.element) == .hasNoSound { tail.outlet.remove() }
+        if chain.film != nil, let found = Chapters.read(message), found != chapters {
+            chapters = found
+            onEvent?(.chapters)
+        }
         switch Notice(message) {
         case .prerolled:
             pipeline.settle()

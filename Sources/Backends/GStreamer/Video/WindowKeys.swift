@@ -20,10 +20,12 @@ enum WindowKeys {
         letter("q"): .exit, letter("Q"): .exit,
         letter("m"): .toggleMute, letter("9"): .changeVolume(-0.05), letter("0"): .changeVolume(0.05),
         letter("l"): .toggleLoop, letter("."): .step(1), letter(","): .step(-1),
+        pageUp: .skipChapters(1), pageDown: .skipChapters(-1),
         letter("#"): .nextTrack(.audio), letter("j"): .nextTrack(.subtitle),
     ]
 
     private static func letter(_ letter: Unicode.Scalar) -> UInt32 { letter.value }
     private static let escape: UInt32 = 0xff1b
+    private static let (pageUp, pageDown): (UInt32, UInt32) = (0xff55, 0xff56)
     private static let (left, up, right, down): (UInt32, UInt32, UInt32, UInt32) = (0xff51, 0xff52, 0xff53, 0xff54)
 }
