@@ -354,6 +354,10 @@ let package = Package(
         .executableTarget(
             name: "example-ported-notes", dependencies: ["AVNames"], path: "Examples/Ported",
             swiftSettings: [.treatAllWarnings(as: .error)]),
+        // A camera app of iOS, ported.
+        .executableTarget(
+            name: "example-ported-camera", dependencies: ["AVNames"], path: "Examples/PortedCamera",
+            swiftSettings: [.treatAllWarnings(as: .error)]),
         // An example player plugin of one page, as another author would write it.
         .executableTarget(
             name: "example-paplay", dependencies: ["PluginKit", "EventLoop"], path: "Examples/Plugins/Paplay",

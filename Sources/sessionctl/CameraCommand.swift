@@ -118,6 +118,8 @@ struct CameraOptions: ParsableArguments {
             "The size: low, medium, high (default), photo, 640x480, 960x540, 1280x720, 1920x1080, 3840x2160 or input-priority.",
             valueName: "preset"))
     var preset: String?
+    @Option(help: "Show a part of the picture, enlarged: from 1 (all of it) to 8.")
+    var zoom: Double?
 }
 
 /// `sessionctl camera photo`.
@@ -128,6 +130,10 @@ struct CameraPhotoCommand: ParsableCommand {
 
     @Argument(help: "The file, which ends in .jpg or .png.", completion: .file())
     var file: String?
+    @Option(help: "How the camera is held: degrees clockwise by which the photo must be turned: 0, 90, 180 or 270.")
+    var orientation: UInt32?
+    @Option(help: "Take that many photos, one directly after the other, up to 20. Their names get a number.")
+    var burst: UInt32?
     @OptionGroup var camera: CameraOptions
     @OptionGroup var bus: BusOptions
 
@@ -135,23 +141,29 @@ struct CameraPhotoCommand: ParsableCommand {
         let service = try Service(bus)
         let path = try file.map { try FileArgument.path($0) } ?? ""
         let place = try CameraPlace(service)
-        let session = try place.createSession([])
-        if let preset = camera.preset { try place.set(session, "Preset", .string(preset)) }
-        try place.ask(session, "AddInput", [.string(place.camera(camera.device)), .properties([])])
+        let session = try place.open(camera)
         try place.ask(session, "AddOutput", [.string("photo"), .properties([])])
         try place.ask(session, "StartRunning")
-        var saved: (path: String, error: String)?
+        var options: [(String, Value)] = []
+        if let orientation { options.append(("orientation", .uint32(orientation))) }
+        if let burst { options.append(("burst", .uint32(burst))) }
+        let count = Int(burst ?? 1)
+        var saved: [(path: String, error: String)] = []
         let subscription = service.connection.subscribe(
             path: session, interface: CameraPlace.session, member: "DidCapturePhoto", sender: place.place
         ) { message in
             guard let values = try? message.arguments(), values.count == 3 else { return }
-            saved = (values[1].stringValue ?? "", values[2].stringValue ?? "")
+            saved.append((values[1].stringValue ?? "", values[2].stringValue ?? ""))
         }
-        try place.ask(session, "CapturePhoto", [.string(path), .properties([])])
-        _ = withExtendedLifetime(subscription) { service.loop.iterate(timeout: CameraPlace.opening) { saved != nil } }
-        guard let saved else { throw Complaint.refused("the camera has not saved the photo in time") }
-        guard saved.error.isEmpty else { throw Complaint.refused(saved.error.escaped) }
+        try place.ask(session, "CapturePhoto", [.string(path), .properties(options)])
+        _ = withExtendedLifetime(subscription) {
+            service.loop.iterate(timeout: CameraPlace.opening) { saved.count >= count }
+        }
+        for photo in saved where photo.error.isEmpty { Output.line(photo.path.escaped) }
+        if let failed = saved.first(where: { !$0.error.isEmpty }) { throw Complaint.refused(failed.error.escaped) }
+        guard saved.count >= count else {
+            throw Complaint.refused("the camera has not saved the \(count > 1 ? "photos" : "photo") in time")
+        }
         try place.ask(session, "StopRunning")
-        Output.line(saved.path.escaped)
     }
 }

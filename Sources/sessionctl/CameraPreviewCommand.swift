@@ -61,10 +61,16 @@ struct CameraFramesCommand: ParsableCommand {
 
 extension CameraPlace {
     /// A capture session with that camera.
-    func open(_ options: CameraOptions) throws -> String {
-        let session = try createSession([])
+    func open(_ options: CameraOptions, _ settings: [(String, Value)] = []) throws -> String {
+        let session = try createSession(settings)
         if let preset = options.preset { try set(session, "Preset", .string(preset)) }
-        try ask(session, "AddInput", [.string(camera(options.device)), .properties([])])
+        let camera = Value.string(try camera(options.device))
+        try ask(session, "AddInput", [camera, .properties([])])
+        if let zoom = options.zoom {
+            try ask(session, "LockForConfiguration", [camera])
+            try ask(session, "SetControl", [camera, .string("zoom"), .variant(.double(zoom))])
+            try ask(session, "UnlockForConfiguration", [camera])
+        }
         return session
     }
 

@@ -22,6 +22,10 @@ struct CameraRecordCommand: ParsableCommand {
     var size: UploadCommand.Size?
     @Option(help: "The quality: low, medium (default) or high.")
     var quality: String?
+    @Option(help: "The encoder: h264, x264, openh264 or vp8; default: the usual one of the format.")
+    var codec: String?
+    @Option(help: "How the camera is held: degrees clockwise by which the film must be turned: 0, 90, 180 or 270.")
+    var orientation: UInt32?
     @Flag(help: "Record no sound; then a call does not matter.")
     var noSound = false
     @Option(help: "The microphone: its id, as 'camera list' shows it; default: that of the route.")
@@ -47,9 +51,8 @@ struct CameraRecordCommand: ParsableCommand {
         let path = try file.map { try FileArgument.path($0) } ?? ""
         if !noSound { try service.awaitSoundServer() }
         let place = try CameraPlace(service)
-        let session = try place.createSession(onCall.map { [("on-interruption", .string($0.rawValue))] } ?? [])
-        if let preset = camera.preset { try place.set(session, "Preset", .string(preset)) }
-        try place.ask(session, "AddInput", [.string(place.camera(camera.device)), .properties([])])
+        let session = try place.open(
+            camera, onCall.map { [("on-interruption", .string($0.rawValue))] } ?? [])
         if !noSound {
             do {
                 try place.ask(session, "AddInput", [.string(microphone ?? "default"), .properties([])])
@@ -62,6 +65,8 @@ struct CameraRecordCommand: ParsableCommand {
         var options: [(String, Value)] = [("overwrite", .bool(overwrite))]
         if let duration { options.append(("maximum-duration", .double(duration))) }
         if let size { options.append(("maximum-size", .uint64(size.bytes))) }
+        if let codec { options.append(("codec", .string(codec))) }
+        if let orientation { options.append(("orientation", .uint32(orientation))) }
         if let quality { options.append(("quality", .string(quality))) }
         FilmRun(path, options, duration, place, session).run()
     }

@@ -38,6 +38,16 @@ struct CaptureExampleTests {
         #expect(read.pictures.count == 30 && read.isInOrder && read.audioLength != nil)
     }
 
+    @Test func portedApp_takesAPhotoAndAFilm_andSeesThePictures() throws {
+        let stage = try CaptureStage()
+        let app = try Child(
+            try builtProduct(named: "example-ported-camera"), [stage.folder.path], environment: stage.environment)
+        #expect(app.wait(timeout: 60) == .code(0), "\(app.output) \(app.errors) \(stage.errors)")
+        #expect(app.output == ["photo of some kB", "film film.mp4, complete", "pictures: many"], "\(app.errors)")
+        let film = try ReadFilm(stage.path("film.mp4"))
+        #expect(film.pictures.count == 30 && film.audioLength != nil)
+    }
+
     @Test func doorbell_filmsWhenSomebodyIsThere() throws {
         let stage = try CaptureStage()
         let bell = stage.path("bell")

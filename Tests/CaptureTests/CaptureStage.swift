@@ -16,9 +16,11 @@ final class CaptureStage {
     let loop = EventLoop()
     let connection: Connection
     private let daemon: Child
+    /// login1, on the same bus.
+    private(set) var machine: FakeMachine?
     let environment: [String: String]
 
-    init(rate: Int = 30) throws {
+    init(rate: Int = 30, hasMachine: Bool = false) throws {
         server = try PrivatePipeWire(modules: ["module-null-sink sink_name=mic media.class=Audio/Source/Virtual"])
         bus = try PrivateBus()
         folder = try PrivateFolder()
@@ -30,6 +32,8 @@ final class CaptureStage {
         ).write(toFile: plugins + "/capture.plugin", atomically: true, encoding: .utf8)
         environment = VirtualCamera.environment(server).merging(bus.environment) { $1 }
             .merging(["XDG_DATA_HOME": "/nowhere", "XDG_DATA_DIRS": folder.path + "/data"]) { $1 }
+            .merging(hasMachine ? ["DBUS_SYSTEM_BUS_ADDRESS": bus.address] : [:]) { $1 }
+        if hasMachine { machine = try FakeMachine(on: bus) }
         camera = try VirtualCamera(server, rate: rate)
         daemon = try Child(try builtProduct(named: "sessiond"), environment: environment)
         connection = try Connection(.custom(bus.address), loop: loop)

@@ -1,5 +1,6 @@
 public import DBus
 import EventLoop
+import Glibc
 public import PluginAPI
 import SessionBus
 
@@ -26,6 +27,24 @@ public actor CaptureSession {
     public enum Output: String, Sendable, Hashable, CaseIterable {
         case photo
         case movieFile = "movie-file"
+        /// A window of X11 on the screen of this program (DISPLAY), with the time and the level of the microphone
+        /// (AVCaptureVideoPreviewLayer).
+        case preview
+    }
+
+    /// How a film is encoded (AVVideoCodecType).
+    public enum Codec: String, Sendable, Hashable, CaseIterable {
+        /// By the first encoder that is installed, or by that one.
+        case h264, x264, openh264
+        case vp8
+    }
+
+    /// How the camera is held: the degrees clockwise by which a picture must be turned (videoRotationAngle).
+    public enum Orientation: UInt32, Sendable, Hashable, CaseIterable {
+        case upright = 0
+        case right = 90
+        case upsideDown = 180
+        case left = 270
     }
 
     public struct Options: Sendable, Hashable {
@@ -46,6 +65,10 @@ public actor CaptureSession {
         /// Bytes; nil: no limit.
         public var maxRecordedFileSize: UInt64?
         public var quality = Quality.high
+        /// Nil: the usual one of the format.
+        public var codec: Codec?
+        /// Nil: that of the session.
+        public var orientation: Orientation?
         /// Whether the file may exist.
         public var overwrites = false
 
@@ -65,6 +88,8 @@ public actor CaptureSession {
         case wasInterrupted(InterruptionReason?)
         case interruptionEnded
         case runtimeError(SessionError)
+        /// The window of the preview is gone. `byUser`: otherwise ``runtimeError(_:)`` came before.
+        case previewDidClose(byUser: Bool)
     }
 
     /// What it is doing, and how long and large the film is (or the last one was).
@@ -98,6 +123,7 @@ public actor CaptureSession {
     /// Photos that are being saved, and those that were saved before the answer to their call.
     private var waiting: [UInt32: CheckedContinuation<Result<String, SessionError>, Never>] = [:]
     private var saved: [UInt32: Result<String, SessionError>] = [:]
+    private var pipes: [FramePipe] = []
 
     /// - Parameters:
     ///   - name: shown to the user as who uses the camera.
@@ -144,7 +170,12 @@ public actor CaptureSession {
     /// - Returns: its number, for ``removeOutput(_:)``.
     @discardableResult
     public func addOutput(_ output: Output) async throws(SessionError) -> UInt32 {
-        try await ask("AddOutput", [.string(output.rawValue), .properties([])]).first?.uint32Value ?? 0
+        var options: [(String, Value)] = []
+        // The screen of the plugin may be another one.
+        if output == .preview, let display = getenv("DISPLAY") {
+            options.append(("display", .string(String(cString: display))))
+        }
+        return try await ask("AddOutput", [.string(output.rawValue), .properties(options)]).first?.uint32Value ?? 0
     }
 
     public func removeOutput(_ number: UInt32) async throws(SessionError) {
@@ -212,13 +243,111 @@ public actor CaptureSession {
     /// - Parameter file: ends in `.jpg` or `.png`; nil: a new file in the user's folder for pictures.
     /// - Returns: the path of the file.
     @discardableResult
-    public func capturePhoto(to file: String? = nil) async throws(SessionError) -> String {
-        let answer = try await ask("CapturePhoto", [.string(file.map(Self.path) ?? ""), .properties([])])
+    public func capturePhoto(
+        to file: String? = nil, orientation: Orientation? = nil
+    ) async throws(SessionError) -> String {
+        try await done(try await photo(file, orientation, 1))
+    }
+
+    /// Saves the next pictures, one directly after the other.
+    /// - Parameters:
+    ///   - count: from 1 to 20.
+    ///   - file: as for one photo; each name gets a number, as in `door-1.jpg`.
+    /// - Returns: the paths of the files.
+    @discardableResult
+    public func captureBurst(
+        _ count: Int, to file: String? = nil, orientation: Orientation? = nil
+    ) async throws(SessionError) -> [String] {
+        let first = try await photo(file, orientation, UInt32(clamping: count))
+        var paths: [String] = []
+        for place in 0..<UInt32(clamping: count) { paths.append(try await done(first &+ place)) }
+        return paths
+    }
+
+    /// - Returns: the number of the first one.
+    private func photo(_ file: String?, _ orientation: Orientation?, _ count: UInt32) async throws(SessionError)
+        -> UInt32
+    {
+        var options: [(String, Value)] = []
+        if let orientation { options.append(("orientation", .uint32(orientation.rawValue))) }
+        if count != 1 { options.append(("burst", .uint32(count))) }
+        let answer = try await ask("CapturePhoto", [.string(file.map(Self.path) ?? ""), .properties(options)])
         guard let number = answer.first?.uint32Value else {
             throw SessionError(.mediaServicesFailed, "the plugin for cameras has given the photo no number")
         }
-        if let done = saved.removeValue(forKey: number) { return try done.get() }
-        return try await withCheckedContinuation { waiting[number] = $0 }.get()
+        return number
+    }
+
+    private func done(_ photo: UInt32) async throws(SessionError) -> String {
+        if let done = saved.removeValue(forKey: photo) { return try done.get() }
+        return try await withCheckedContinuation { waiting[photo] = $0 }.get()
+    }
+
+    // MARK: Controls
+
+    /// Before a change of what can be set of a device that is an input.
+    /// - Throws: `IsBusy` while another program changes it.
+    public func lockForConfiguration(_ device: CaptureDevice) async throws(SessionError) {
+        try await ask("LockForConfiguration", [.string(device.id)])
+    }
+
+    /// What was set stays.
+    public func unlockForConfiguration(_ device: CaptureDevice) async throws(SessionError) {
+        try await ask("UnlockForConfiguration", [.string(device.id)])
+    }
+
+    /// The part of the picture that is shown, photographed and recorded, enlarged (videoZoomFactor). The device must be locked.
+    /// - Parameter factor: from 1, all of it, to 8.
+    public func setZoomFactor(_ factor: Double, of device: CaptureDevice) async throws(SessionError) {
+        try await set("zoom", .double(factor), of: device)
+    }
+
+    /// Sets another control by its name on the bus, such as `torch`.
+    /// - Throws: `NotSupported` for what cannot be set of the camera.
+    public func set(_ control: String, _ value: Value, of device: CaptureDevice) async throws(SessionError) {
+        try await ask("SetControl", [.string(device.id), .string(control), .variant(value)])
+    }
+
+    /// How the camera is held: for films and photos that begin from now on.
+    public func setOrientation(_ orientation: Orientation) async throws(SessionError) {
+        let path = try await made()
+        _ = try await client.ask(
+            "Set",
+            [
+                .string(BusName.captureSession), .string("Orientation"), .variant(.uint32(orientation.rawValue)),
+            ], of: StandardName.properties, at: path)
+    }
+
+    // MARK: Pictures
+
+    /// The pictures of the camera, from now on until the stream ends (AVCaptureVideoDataOutput). If this program is too slow, it
+    /// loses some: ``CaptureFrame/number`` tells. One stream at a time.
+    public func frames(_ pixels: CapturePixels = .i420) async throws(SessionError) -> AsyncStream<CaptureFrame> {
+        let pipe = try FramePipe(pixels)
+        let id = try await ask(
+            "AddOutput",
+            [
+                .string("frames"),
+                .properties([("path", .string(pipe.path)), ("pixels", .string(pixels.rawValue))]),
+            ]
+        ).first?.uint32Value
+        let (stream, continuation) = AsyncStream.makeStream(of: CaptureFrame.self, bufferingPolicy: .bufferingNewest(2))
+        pipe.read {
+            continuation.yield($0)
+        } onEnd: {
+            continuation.finish()
+        }
+        continuation.onTermination = { [weak self] _ in
+            Task { await self?.endFrames(pipe, id) }
+        }
+        pipes.append(pipe)
+        return stream
+    }
+
+    private func endFrames(_ pipe: FramePipe, _ output: UInt32?) async {
+        pipe.close()
+        pipes.removeAll { $0 === pipe }
+        if let output, path != nil { _ = try? await ask("RemoveOutput", [.uint32(output)]) }
     }
 
     // MARK: Films
@@ -231,6 +360,8 @@ public actor CaptureSession {
             ("quality", .string(film.quality.rawValue)), ("overwrite", .bool(film.overwrites)),
         ]
         if let seconds = film.maxRecordedDuration { values.append(("maximum-duration", .double(seconds))) }
+        if let codec = film.codec { values.append(("codec", .string(codec.rawValue))) }
+        if let orientation = film.orientation { values.append(("orientation", .uint32(orientation.rawValue))) }
         if let bytes = film.maxRecordedFileSize { values.append(("maximum-size", .uint64(bytes))) }
         try await ask("StartRecording", [.string(file.map(Self.path) ?? ""), .properties(values)])
     }
@@ -278,6 +409,8 @@ public actor CaptureSession {
         saved = [:]
         for photo in waiting.values { photo.resume(returning: .failure(error)) }
         waiting = [:]
+        for pipe in pipes { pipe.close() }
+        pipes = []
     }
 
     private func heard(_ news: PluginClient.News) {
@@ -308,6 +441,8 @@ public actor CaptureSession {
             }
         case .signal("WasInterrupted", let values):
             broadcast.send(.wasInterrupted(InterruptionReason(rawValue: values.first?.stringValue ?? "")))
+        case .signal("PreviewDidClose", let values):
+            broadcast.send(.previewDidClose(byUser: values.first?.stringValue == "user-exited"))
         case .signal("InterruptionEnded", _): broadcast.send(.interruptionEnded)
         case .signal("RuntimeError", let values):
             broadcast.send(

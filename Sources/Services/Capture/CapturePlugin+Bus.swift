@@ -95,8 +95,20 @@ extension CapturePlugin {
                         ])
                     })
             ),
-            // Nothing of a camera can be set yet.
-            ("controls", .properties([])),
+            (
+                "controls",
+                .properties(
+                    device.media == .video
+                        ? [
+                            (
+                                "zoom",
+                                .structure([
+                                    .double(CaptureControls.zooms.lowerBound),
+                                    .double(CaptureControls.zooms.upperBound),
+                                ])
+                            )
+                        ] : [])
+            ),
         ]
     }
 }

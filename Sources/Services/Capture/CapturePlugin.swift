@@ -24,6 +24,7 @@ public final class CapturePlugin: Plugin {
     var locks: [String: UInt64] = [:]
     private var lastNumber: UInt64 = 0
     private lazy var owned = OwnedObjects(on: host.connection) { [unowned self] in sessions[$0]?.close() }
+    private let inhibitor: Inhibitor
     private var ending: (() -> Void)?
     private lazy var health = Timer(on: host.loop) { [unowned self] in endIfStuck() }
 
@@ -35,6 +36,9 @@ public final class CapturePlugin: Plugin {
         callers = FreeCallers(on: host.connection)
         monitor = CameraMonitor(on: host.loop)
         journal = TakeJournal(in: state)
+        // Also while the user does nothing, as with a film of the door.
+        inhibitor = Inhibitor(
+            "sleep:idle", .block, who: "sessiond", why: "A film is being recorded", on: SystemBus(on: host.loop))
         for film in journal.mendOthers() {
             host.complain(
                 film.problem.map { "'\(film.path)' was not completed, and \($0)" }
@@ -128,5 +132,9 @@ public final class CapturePlugin: Plugin {
         host.quit(0, ending: self)
     }
 
-    func settleBusy() { host.isBusy = sessions.values.contains(where: \.isBusy) }
+    func settleBusy() {
+        host.isBusy = sessions.values.contains(where: \.isBusy)
+        let isWriting = sessions.values.contains(where: \.isWriting)
+        if inhibitor.isHeld != isWriting { inhibitor.isHeld = isWriting }
+    }
 }

@@ -53,6 +53,17 @@ extension CaptureSession {
                 }),
             .init("FramesWritten", "t", isTold: false, { .uint64($0.frameFacts.written) }),
             .init("FramesLost", "t", isTold: false, { .uint64($0.frameFacts.lost) }),
+            .init(
+                "Orientation", "u", { .uint32($0.orientation.rawValue) },
+                set: { session, value throws(Failure) in
+                    do throws(SessionError) {
+                        let orientation = try CaptureOrientation(degrees: value.uint32Value ?? 1)
+                        session.changing { session.orientation = orientation }
+                    } catch {
+                        throw Failure(error)
+                    }
+                }),
+            .init("Controls", "a{sv}", { .properties([("zoom", .double($0.controls.zoom))]) }),
             .init("Format", "(uuuu)", { $0.format }),
             .init("Inputs", "aa{sv}", { $0.inputs }),
             .init("Outputs", "aa{sv}", { $0.outputs }),
@@ -98,6 +109,11 @@ extension CaptureSession {
             throw Failure(.badParameter("an output is photo, movie-file, preview or frames, not \(quoted(text))"))
         }
         return kind
+    }
+
+    private static func orientation(_ reader: OptionReader) throws(Failure) -> CaptureOrientation? {
+        guard let degrees = try reader.uint32("orientation") else { return nil }
+        do throws(SessionError) { return try CaptureOrientation(degrees: degrees) } catch { throw Failure(error) }
     }
 
     /// Of an output: only what belongs to its kind.
@@ -270,21 +286,31 @@ extension CaptureSession {
                 ])
             },
             method("CapturePhoto", "sa{sv}") { (session, call) throws(Failure) in
-                let reader = try OptionReader(call.arguments[1], known: ["format"])
-                let format: PhotoFormat? = try reader.word("format")
+                let reader = try OptionReader(call.arguments[1], known: ["format", "orientation", "burst"])
+                var options = PhotoOptions()
+                options.format = try reader.word("format")
+                options.orientation = try orientation(reader)
+                let count = try reader.uint32("burst") ?? 1
+                guard (1...BurstNames.most).contains(count) else {
+                    throw Failure(.badParameter("'burst' must be from 1 to \(BurstNames.most), not \(count)"))
+                }
+                options.count = Int(count)
                 do throws(SessionError) {
-                    call.reply([.uint32(try session.photo(call.arguments[0].stringValue ?? "", format))])
+                    call.reply([.uint32(try session.photo(call.arguments[0].stringValue ?? "", options))])
                 } catch {
                     throw Failure(error)
                 }
             },
             method("StartRecording", "sa{sv}") { (session, call) throws(Failure) in
                 let reader = try OptionReader(
-                    call.arguments[1], known: ["maximum-duration", "maximum-size", "quality", "overwrite"])
+                    call.arguments[1],
+                    known: ["maximum-duration", "maximum-size", "quality", "codec", "orientation", "overwrite"])
                 var options = FilmOptions()
                 options.duration = try reader.double("maximum-duration")
                 options.size = try reader.uint64("maximum-size")
                 options.quality = try reader.word("quality") ?? .medium
+                options.codec = try reader.word("codec")
+                options.orientation = try orientation(reader)
                 options.replaces = try reader.bool("overwrite") ?? false
                 session.changing {
                     session.startRecording(call.arguments[0].stringValue ?? "", options) { answer(call, $0) }
@@ -301,7 +327,9 @@ extension CaptureSession {
             },
             method("LockForConfiguration", "s") { (session, call) throws(Failure) in
                 let id = call.arguments[0].stringValue ?? ""
-                guard session.uses(id) else {
+                // Also one that is added by the configuration that has begun.
+                guard session.uses(id) || session.configuration.next.inputs.contains(where: { $0.device.id == id })
+                else {
                     throw Failure(.badParameter("\(quoted(id)) is no input of this session"))
                 }
                 if let holder = session.plugin.locks[id], holder != session.number {
@@ -312,13 +340,17 @@ extension CaptureSession {
                 call.reply()
             },
             method("SetControl", "ssv") { (session, call) throws(Failure) in
-                let id = call.arguments[0].stringValue ?? ""
-                guard session.plugin.locks[id] == session.number else {
-                    throw Failure(SessionError(.notReady, "lock the device first: call LockForConfiguration"))
+                let number = call.arguments[2].unwrapped.doubleValue
+                do throws(SessionError) {
+                    try session.changing { () throws(SessionError) in
+                        try session.set(
+                            call.arguments[1].stringValue ?? "", number.map { .number($0) } ?? .other,
+                            of: call.arguments[0].stringValue ?? "")
+                    }
+                } catch {
+                    throw Failure(error)
                 }
-                throw Failure(
-                    SessionError(
-                        .notSupported, "the camera has no control \(quoted(call.arguments[1].stringValue ?? ""))"))
+                call.reply()
             },
             method("UnlockForConfiguration", "s") { (session, call) throws(Failure) in
                 let id = call.arguments[0].stringValue ?? ""

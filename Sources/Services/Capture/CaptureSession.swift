@@ -27,7 +27,20 @@ final class CaptureSession {
         /// Bytes; nil: any size.
         var size: UInt64?
         var quality = FilmRecipe.Quality.medium
+        /// Nil: the usual one of the format.
+        var codec: FilmRecipe.Codec?
+        /// Nil: that of the session.
+        var orientation: CaptureOrientation?
         var replaces = false
+    }
+
+    /// What the caller may set for a photo.
+    struct PhotoOptions {
+        /// Nil: by the ending of the name.
+        var format: PhotoFormat?
+        var orientation: CaptureOrientation?
+        /// How many, one directly after the other.
+        var count = 1
     }
 
     enum Running: Equatable {
@@ -62,6 +75,9 @@ final class CaptureSession {
     private var sizeLimit: UInt64?
     private var reason = CaptureEndReason.stopped
     private var lastPhoto: UInt32 = 0
+    /// How the camera is held, for films and photos that begin from now on.
+    var orientation = CaptureOrientation.upright
+    private(set) var controls = CaptureControls()
     private var isClosing = false
     private var startReply: Reply?
     private var stopReplies: [Reply] = []
@@ -89,6 +105,8 @@ final class CaptureSession {
 
     var isRunning: Bool { if case .yes = running { true } else { false } }
     var isBusy: Bool { running != .no }
+    /// A film grows, or its end is being written.
+    var isWriting: Bool { take.isGrowing || (take.state != .idle && !take.isRecording) }
     var isPaused: Bool { take.isRecording && !take.isGrowing }
     var length: Double { engine?.film?.length ?? lastFilm.length }
     var size: UInt64 { engine?.film?.size ?? lastFilm.size }
@@ -131,6 +149,7 @@ final class CaptureSession {
             return reply(.failure(Failure(error)))
         }
         self.engine = engine
+        engine.controls = controls
         running = .starting
         startReply = reply
         listen(to: engine)
@@ -386,7 +405,8 @@ final class CaptureSession {
             }
             let choice = engine.choice
             let recipe = try FilmRecipe(
-                path: file, choice, hasSound: engine.hasSound, quality: wish.quality,
+                path: file, choice, hasSound: engine.hasSound, quality: wish.quality, codec: wish.codec,
+                orientation: wish.orientation ?? orientation,
                 limit: wish.duration.map { choice.rate.pictures(in: $0) } ?? 0, replaces: wish.replaces)
             withMicrophone { [weak self] result in
                 guard let self else { return }
@@ -502,35 +522,62 @@ final class CaptureSession {
 
     // MARK: Photos
 
-    /// - Returns: the number of the photo; `DidCapturePhoto` follows.
-    func photo(_ path: String, _ format: PhotoFormat?) throws(SessionError) -> UInt32 {
+    /// - Returns: the number of the first photo; `DidCapturePhoto` follows for each.
+    func photo(_ path: String, _ options: PhotoOptions) throws(SessionError) -> UInt32 {
         guard isRunning, let engine else {
             throw SessionError(.notReady, "the session does not run: call StartRunning first")
         }
         guard configuration.current.has(.photo) else {
             throw SessionError(.notReady, "the session has no output 'photo': add it first")
         }
-        guard let format = format ?? (path.isEmpty ? .jpeg : PhotoFormat(path: path)) else {
+        guard let format = options.format ?? (path.isEmpty ? .jpeg : PhotoFormat(path: path)) else {
             throw .badParameter("'\(path)': the name of a photo must end in .jpg or .png, or 'format' must be given")
         }
         guard let file = path.isEmpty ? Album.photo.path(ending: format == .jpeg ? "jpg" : "png") : path,
             file.hasPrefix("/"), !file.utf8.contains(0)
         else { throw .badParameter("'path' must be absolute, or empty for the folder of the user for pictures") }
-        lastPhoto &+= 1
-        let number = lastPhoto
-        engine.photo(format) { [weak self] result in
-            guard let self else { return }
+        let orientation = options.orientation ?? orientation
+        guard format == .jpeg || orientation == .upright else {
+            throw SessionError(
+                .notSupported, "a photo in PNG has no orientation: use jpeg, or the orientation 0")
+        }
+        let first = lastPhoto &+ 1
+        lastPhoto &+= UInt32(options.count)
+        let count = options.count
+        func save(_ place: Int, _ result: Result<[UInt8], SessionError>) {
+            let name = BurstNames.path(file, number: place, of: count)
             var message = ""
             do throws(SessionError) {
-                let whole = try WholeFile(file, replaces: !path.isEmpty)
+                let whole = try WholeFile(name, replaces: !path.isEmpty)
                 try whole.write(try result.get())
                 try whole.keep(replaces: !path.isEmpty)
             } catch {
                 message = error.reason
             }
-            emit("DidCapturePhoto", [.uint32(number), .string(file), .string(message)])
+            emit("DidCapturePhoto", [.uint32(first &+ UInt32(place - 1)), .string(name), .string(message)])
         }
-        return number
+        if count == 1 {
+            engine.photo(format, orientation) { [weak self] result in if self != nil { save(1, result) } }
+        } else {
+            engine.photos(count, format, orientation) { [weak self] place, result in
+                if self != nil { save(place, result) }
+            }
+        }
+        return first
+    }
+
+    // MARK: Controls
+
+    /// Sets a control of the camera, which the session has locked.
+    func set(_ control: String, _ setting: CaptureControls.Setting, of device: String) throws(SessionError) {
+        guard plugin.locks[device] == number else {
+            throw SessionError(.notReady, "lock the device first: call LockForConfiguration")
+        }
+        guard let input = configuration.next.inputs.first(where: { $0.device.id == device })?.device,
+            input.media == .video
+        else { throw SessionError(.notSupported, "a microphone has no controls") }
+        try controls.set(control, setting, of: input.name)
+        engine?.controls = controls
     }
 
     // MARK: Cameras that come and go
@@ -653,7 +700,7 @@ final class CaptureSession {
             }
         case .switchCamera:
             do throws(Failure) { try switchCamera("") } catch { plugin.host.complain(error.message) }
-        case .takePhoto: if configuration.current.has(.photo) { _ = try? photo("", nil) }
+        case .takePhoto: if configuration.current.has(.photo) { _ = try? photo("", PhotoOptions()) }
         case .exit: previewGone("user-exited", nil)
         case .toggleFullscreen, .leaveFullscreen: break
         }

@@ -60,10 +60,33 @@ package final class CaptureEngine {
     private var isSeen = false
     private var whenHeard: (() -> Void)?
     /// Photos that wait for a picture, and how often they are still tried.
-    private var photos: [(format: PhotoFormat, tries: Int, done: (Result<[UInt8], SessionError>) -> Void)] = []
+    private var photos:
+        [(
+            format: PhotoFormat, orientation: CaptureOrientation, tries: Int,
+            done: (Result<[UInt8], SessionError>) -> Void
+        )] = []
+    /// Photos that follow each other, until all of them have come.
+    private var bursts: [Burst] = []
+    private lazy var burstTimer = Timer(on: loop) { [unowned self] in endBursts() }
     private lazy var photoTimer = Timer(on: loop) { [unowned self] in takePhotos() }
     private lazy var watchdog = Timer(on: loop) { [unowned self] in watch() }
     private lazy var hearing = Timer(on: loop) { [unowned self] in heard() }
+
+    private struct Burst {
+        let burst: OpaquePointer
+        let count: Int
+        let format: PhotoFormat
+        let orientation: CaptureOrientation
+        let done: (Int, Result<[UInt8], SessionError>) -> Void
+    }
+
+    /// Digital; 1: the whole picture.
+    package var controls = CaptureControls() {
+        didSet {
+            guard controls != oldValue else { return }
+            for source in [next, camera].compactMap({ $0 }) { zoom(source) }
+        }
+    }
 
     /// A bin with a source, its pad at the element that it leads to, and a counter of its buffers.
     // SAFETY: the pointers do not change, and what they lead to is GStreamer's, which any thread may use.
@@ -74,6 +97,8 @@ package final class CaptureEngine {
         /// Used on the loop alone.
         var isOpening = false
         var isLeft = false
+        /// Of the pictures of a camera.
+        var size = PictureSize.unknown
 
         init(_ bin: Element, _ pad: UnsafeMutablePointer<GstPad>) {
             (self.bin, self.pad) = (bin, pad)
@@ -130,6 +155,7 @@ package final class CaptureEngine {
         let waiting = photos
         photos = []
         for photo in waiting { photo.done(.failure(SessionError(.cancelled, "the session was stopped"))) }
+        endBursts()
         film?.abandon()
         film = nil
         hidePreview()
@@ -206,7 +232,7 @@ package final class CaptureEngine {
         let description =
             "capsfilter name=wanted caps=\"\(kind),width=\(format.width),height=\(format.height)\" "
             + (isJPEG ? "! jpegdec " : "")
-            + "! videoconvertscale name=scaled ! capsfilter name=end caps=\"video/x-raw,format=I420,width=\(choice.width),"
+            + "! videocrop name=zoom ! videoconvertscale name=scaled ! capsfilter name=end caps=\"video/x-raw,format=I420,width=\(choice.width),"
             + "height=\(choice.height),pixel-aspect-ratio=1/1\""
         switch Elements.bin(description) {
         case .failure(let missing):
@@ -224,6 +250,8 @@ package final class CaptureEngine {
             // PipeWire 1.4 a camera that no other program reads is gone meanwhile.
             shim_keep_format(made.pad)
             if let next { leave(next) }
+            made.size = PictureSize(width: format.width, height: format.height)
+            zoom(made)
             opened = camera
             next = made
             lastCount = 0
@@ -260,6 +288,15 @@ package final class CaptureEngine {
         shim_count_buffers(outer, source.count)
         shim_watch_first(outer, bin, pipeline.element)
         return source
+    }
+
+    /// The part of the pictures of a camera that is used.
+    private func zoom(_ source: Source) {
+        guard let element = Elements.child("zoom", of: source.bin) else { return }
+        let crop = controls.crop(width: source.size.width, height: source.size.height)
+        for (side, length) in [
+            ("left", crop.left), ("right", crop.right), ("top", crop.top), ("bottom", crop.bottom),
+        ] { shim_set_int(element, side, gint(length)) }
     }
 
     private func remove(_ source: Source, from element: Element) {
@@ -407,9 +444,68 @@ package final class CaptureEngine {
     /// The last picture, as the bytes of a file. A film that is recorded does not notice.
     ///
     /// Waits for the first picture, for a moment.
-    package func photo(_ format: PhotoFormat, _ done: @escaping (Result<[UInt8], SessionError>) -> Void) {
-        photos.append((format, 100, done))
+    package func photo(
+        _ format: PhotoFormat, _ orientation: CaptureOrientation,
+        _ done: @escaping (Result<[UInt8], SessionError>) -> Void
+    ) {
+        photos.append((format, orientation, 100, done))
         takePhotos()
+    }
+
+    /// The next pictures of the camera, one directly after the other.
+    /// - Parameter done: called once for each, with its number from 1.
+    package func photos(
+        _ count: Int, _ format: PhotoFormat, _ orientation: CaptureOrientation,
+        _ done: @escaping (Int, Result<[UInt8], SessionError>) -> Void
+    ) {
+        guard let pad = gst_element_get_static_pad(view, "sink"),
+            let burst = shim_burst_new(pad, pipeline.element, guint(count))
+        else { return }
+        gst_object_unref(pad)
+        bursts.append(
+            Burst(burst: burst, count: count, format: format, orientation: orientation, done: done))
+        burstTimer.arm(after: Double(count) / choice.rate.perSecond + Self.patience)
+    }
+
+    /// Seconds that the pictures of a burst may be late.
+    private static let patience = 5.0
+
+    /// Saves the pictures of the bursts that are complete.
+    private func takeBursts() {
+        let full = bursts.filter { Int(shim_burst_count($0.burst)) >= $0.count }
+        bursts.removeAll { Int(shim_burst_count($0.burst)) >= $0.count }
+        if bursts.isEmpty { burstTimer.disarm() }
+        for burst in full { save(burst) }
+    }
+
+    /// Saves the pictures that there are; the camera sends no more.
+    private func endBursts() {
+        burstTimer.disarm()
+        let ended = bursts
+        bursts = []
+        for burst in ended { save(burst) }
+    }
+
+    private func save(_ burst: Burst) {
+        shim_burst_end(burst.burst)
+        let pictures = (0..<burst.count).map { place in
+            shim_burst_sample(burst.burst, guint(place)).map { PhotoEncoder.Picture(sample: $0) }
+        }
+        shim_burst_free(UnsafeMutableRawPointer(burst.burst))
+        saveNext(pictures[...], 1, burst)
+    }
+
+    /// One after the other: a thread for each would take the processors from a film.
+    private func saveNext(_ pictures: ArraySlice<PhotoEncoder.Picture?>, _ number: Int, _ burst: Burst) {
+        guard let first = pictures.first else { return }
+        guard let picture = first else {
+            burst.done(number, .failure(SessionError(.notReady, "the camera has sent no more pictures")))
+            return saveNext(pictures.dropFirst(), number + 1, burst)
+        }
+        save(picture, burst.format, burst.orientation) { [self] result in
+            burst.done(number, result)
+            saveNext(pictures.dropFirst(), number + 1, burst)
+        }
     }
 
     private func takePhotos() {
@@ -417,9 +513,9 @@ package final class CaptureEngine {
         photos = []
         for photo in waiting {
             if isSeen, let sample = shim_last_sample(view) {
-                save(PhotoEncoder.Picture(sample: sample), photo.format, photo.done)
+                save(PhotoEncoder.Picture(sample: sample), photo.format, photo.orientation, photo.done)
             } else if photo.tries > 0 {
-                photos.append((photo.format, photo.tries - 1, photo.done))
+                photos.append((photo.format, photo.orientation, photo.tries - 1, photo.done))
             } else {
                 photo.done(.failure(SessionError(.notReady, "no picture has come from the camera yet")))
             }
@@ -428,10 +524,10 @@ package final class CaptureEngine {
     }
 
     private func save(
-        _ picture: PhotoEncoder.Picture, _ format: PhotoFormat,
+        _ picture: PhotoEncoder.Picture, _ format: PhotoFormat, _ orientation: CaptureOrientation,
         _ done: @escaping (Result<[UInt8], SessionError>) -> Void
     ) {
-        let isStarted = Errand.run(on: loop, { PhotoEncoder.encode(picture, format) }, done: done)
+        let isStarted = Errand.run(on: loop, { PhotoEncoder.encode(picture, format, orientation) }, done: done)
         if !isStarted { done(.failure(SessionError(.resourceNotAvailable, "no thread can be started"))) }
     }
 
@@ -451,6 +547,7 @@ package final class CaptureEngine {
                 began(String(cString: name))
             } else {
                 film?.take(message)
+                takeBursts()
             }
         case .failed(let fault): failed(fault, message)
         case .element: meter.take(message)

@@ -305,6 +305,22 @@ package final class FilmBranch {
         pipeline.remove(bin)
     }
 
+    /// Tells players to turn the pictures, as soon as the file has an index: so does a film that is cut off.
+    private func turn() {
+        guard recipe.container.isFragmented, recipe.orientation != .upright else { return }
+        let beginning = FileContent.bytes(of: descriptor, at: 0, count: Self.beginning)
+        for patch in FilmTurn.patches(beginning, degrees: recipe.orientation.degrees) {
+            let isDone = patch.bytes.withUnsafeBytes {
+                pwrite(descriptor, $0.baseAddress, $0.count, off_t(patch.place)) == $0.count
+            }
+            isTurned = isTurned || isDone
+        }
+    }
+
+    private var isTurned = false
+    /// The first index of a film in fragments has no samples, so it is small.
+    private static let beginning = 1 << 16
+
     /// The file has everything that it will get: one index for all of it.
     private func settle() {
         guard state != .settling, state != .closed else { return }
@@ -312,6 +328,8 @@ package final class FilmBranch {
         let wasEmpty = pictures == 0
         finalDropped = dropped
         release()
+        // The muxer has written its header anew at the end.
+        turn()
         if wasEmpty { return finish(.empty) }
         let (path, failure, delay) = ("/proc/self/fd/\(descriptor)", failure, recipe.soundDelay)
         guard recipe.container.isFragmented else {
@@ -347,6 +365,7 @@ package final class FilmBranch {
     }
 
     private func syncDisk() {
+        if !isTurned { turn() }
         shim_disk_sync(disk, pipeline.element)
         diskTimer.arm(after: Self.diskInterval)
     }

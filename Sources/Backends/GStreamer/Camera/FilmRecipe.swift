@@ -24,7 +24,42 @@ package struct FilmRecipe: Sendable, Hashable {
     /// The raw value is the name on the wire.
     package enum Quality: String, Sendable, Hashable, CaseIterable { case low, medium, high }
 
+    /// How the pictures are encoded. The raw value is the name on the wire.
+    package enum Codec: String, Sendable, Hashable, CaseIterable {
+        /// By the first encoder that is installed, or by that one.
+        case h264, x264, openh264
+        case vp8
+
+        /// The elements that can do it, of the one list of encoders.
+        var elements: [String] {
+            switch self {
+            case .h264: Encoders.h264.elements
+            case .x264, .openh264: Encoders.h264.elements.filter { $0 == rawValue + "enc" }
+            case .vp8: Encoders.vp8.elements
+            }
+        }
+
+        var package: String {
+            switch self {
+            case .h264, .x264: Encoders.h264.package
+            case .openh264: "gstreamer1.0-plugins-bad"
+            case .vp8: Encoders.vp8.package
+            }
+        }
+
+        /// What a file of that format can hold; the first one is usual.
+        static func possible(in container: Container) -> [Codec] {
+            switch container {
+            case .mp4, .mov: [.h264, .x264, .openh264]
+            case .mkv: [.h264, .x264, .openh264, .vp8]
+            case .webm: [.vp8]
+            }
+        }
+    }
+
     package let path: String
+    /// A film in MP4 and MOV tells players to turn it; in the others, the pictures are turned.
+    package let orientation: CaptureOrientation
     package let container: Container
     package let replaces: Bool
     /// The most pictures; 0: any number.
@@ -36,13 +71,26 @@ package struct FilmRecipe: Sendable, Hashable {
 
     /// - Throws: `BadParameter` for another ending, `EncoderNotFound` with the package to install.
     package init(
-        path: String, _ choice: CapturePreset.Choice, hasSound: Bool, quality: Quality = .medium, limit: UInt64 = 0,
-        replaces: Bool = false
+        path: String, _ choice: CapturePreset.Choice, hasSound: Bool, quality: Quality = .medium, codec: Codec? = nil,
+        orientation: CaptureOrientation = .upright, limit: UInt64 = 0, replaces: Bool = false
     ) throws(SessionError) {
         guard let container = Container(path: path) else {
             throw .badParameter("'\(path)': the name of a film must end in .mp4, .mov, .mkv or .webm")
         }
         (self.path, self.container, self.replaces, self.limit) = (path, container, replaces, limit)
+        self.orientation = orientation
+        let possible = Codec.possible(in: container)
+        let codec = codec ?? possible[0]
+        guard possible.contains(codec) else {
+            let words = possible.map(\.rawValue).joined(separator: ", ")
+            throw .badParameter("a film in \(container.rawValue) cannot be encoded as \(codec.rawValue): use \(words)")
+        }
+        guard let encoder = Runtime.find(codec.elements) else {
+            let names = codec.elements.joined(separator: " or ")
+            throw SessionError(
+                .encoderNotFound,
+                "a film in \(container.rawValue) needs the GStreamer element \(names): install \(codec.package)")
+        }
         let factor =
             switch quality {
             case .low: 0.05;
@@ -53,18 +101,19 @@ package struct FilmRecipe: Sendable, Hashable {
         let bits = max(200_000, Int(Double(choice.width * choice.height) * rate * factor))
         // A key picture each second: a film that is cut off loses no more, and seeking is fast.
         let distance = max(1, Int(rate.rounded()))
-        switch container {
-        case .webm:
-            try Self.need(.vp8, "webm")
+        let turn =
+            container.isFragmented ? "" : Self.turns[orientation].map { "videoflip video-direction=\($0) ! " } ?? ""
+        switch codec {
+        case .vp8:
             video =
-                "vp8enc deadline=1 cpu-used=8 lag-in-frames=0 keyframe-max-dist=\(distance) target-bitrate=\(bits)"
-        case .mp4, .mov, .mkv:
-            let found = try Self.need(.h264, container.rawValue)
-            let encoder =
-                found == "x264enc"
+                turn
+                + "vp8enc deadline=1 cpu-used=8 lag-in-frames=0 keyframe-max-dist=\(distance) target-bitrate=\(bits)"
+        case .h264, .x264, .openh264:
+            let settings =
+                encoder == "x264enc"
                 ? "x264enc tune=zerolatency speed-preset=superfast key-int-max=\(distance) bitrate=\(bits / 1_000)"
                 : "openh264enc complexity=low rate-control=bitrate gop-size=\(distance) bitrate=\(bits)"
-            video = encoder + " ! h264parse"
+            video = turn + settings + " ! h264parse"
         }
         guard hasSound else {
             (audio, soundDelay) = ("", 0)
@@ -80,6 +129,9 @@ package struct FilmRecipe: Sendable, Hashable {
             soundDelay = container.isFragmented ? Encoders.delay(ofAAC: found) ?? 0 : 0
         }
     }
+
+    /// The names of videoflip.
+    private static let turns: [CaptureOrientation: String] = [.right: "90r", .upsideDown: "180", .left: "90l"]
 
     /// Loads the usual encoders in the background: that takes up to a second, and a film should begin at once.
     static func loadEncoders(on loop: EventLoop) {

@@ -1,6 +1,8 @@
 import CGStreamer
 import CStreaming
 import CVideo
+import Capturing
+import FileFormats
 import PluginAPI
 
 /// The format of a photo. The raw value is the name on the wire.
@@ -33,7 +35,9 @@ enum PhotoEncoder {
     private static let patience: GstClockTime = 5_000_000_000
 
     /// Runs on a thread of its own, for some milliseconds.
-    static func encode(_ picture: Picture, _ format: PhotoFormat) -> Result<[UInt8], SessionError> {
+    static func encode(
+        _ picture: Picture, _ format: PhotoFormat, _ orientation: CaptureOrientation
+    ) -> Result<[UInt8], SessionError> {
         let caps = gst_caps_from_string("image/\(format.rawValue)")
         defer { gst_caps_unref(caps) }
         var error: UnsafeMutablePointer<GError>?
@@ -51,6 +55,7 @@ enum PhotoEncoder {
         let bytes = [UInt8](unsafeUninitializedCapacity: Int(size)) {
             $1 = Int(gst_buffer_extract(buffer, 0, $0.baseAddress, size))
         }
-        return .success(bytes)
+        guard format == .jpeg else { return .success(bytes) }
+        return .success(PhotoTurn.jpeg(bytes, degrees: orientation.degrees) ?? bytes)
     }
 }

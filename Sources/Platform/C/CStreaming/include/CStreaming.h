@@ -254,6 +254,19 @@ void shim_keep_format(GstPad *pad);
 // The name in such a message; NULL for all others.
 const char *shim_first_buffer(GstMessage *message);
 
+// MARK: Photos, one directly after the other (burst.c)
+
+// Keeps the next `count` pictures that pass a pad, and then posts "burst-full".
+typedef struct shim_burst shim_burst;
+shim_burst *shim_burst_new(GstPad *pad, GstElement *pipeline, guint count);
+void shim_burst_free(gpointer burst);
+// How many it has.
+guint shim_burst_count(shim_burst *burst);
+// Owned by the caller; NULL: there is none at that place.
+GstSample *shim_burst_sample(shim_burst *burst, guint place);
+// It keeps no more.
+void shim_burst_end(shim_burst *burst);
+
 // MARK: Pictures for another program (frames.c)
 
 // Writes the pictures that pass a pad to a FIFO, on a thread of its own. Nobody waits for a reader: one that is slow loses whole
