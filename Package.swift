@@ -214,7 +214,7 @@ let package = Package(
         // Backends. None imports SessionManager.
         room("PulseBackend", path: "Sources/Backends/Pulse", ["CPulse", "EventLoop", "Processes", "PluginAPI"]),
         // The common part of everything that uses GStreamer.
-        room("GStreamerBase", path: "Sources/Backends/GStreamer/Base", ["CGStreamer"]),
+        room("GStreamerBase", path: "Sources/Backends/GStreamer/Base", ["CGStreamer", "PluginAPI"]),
         room(
             "GStreamerBackend", path: "Sources/Backends/GStreamer/Sound",
             ["GStreamerBase", "CGStreamer", "CStreaming", "FileFormats", "LiveStreaming", "EventLoop", "PluginAPI"]),

@@ -26,38 +26,6 @@ public struct MediaTrack: Sendable, Hashable {
     }
 }
 
-/// A part of a film with a name.
-public struct MediaChapter: Sendable, Hashable {
-    /// Seconds.
-    public var start: Double
-    /// Empty if it has none.
-    public var title: String
-
-    public init(start: Double, title: String) { (self.start, self.title) = (start, title) }
-}
-
-extension [MediaChapter] {
-    /// The chapter that is played at that time; nil: the film has none, or they begin later.
-    public func index(at position: Double) -> Int? {
-        // A seek may end a little before its goal.
-        lastIndex { $0.start <= position + 0.05 }
-    }
-
-    /// Where a step to a later chapter goes, or to an earlier one if negative: in the first seconds of a chapter, the step back
-    /// is to the one before, otherwise to its beginning. Nil: there is none.
-    public func time(from position: Double, by steps: Int) -> Double? {
-        guard !isEmpty, steps != 0 else { return nil }
-        let here = index(at: position) ?? -1
-        // The time within a chapter does not depend on how large a step is.
-        let isLater = here >= 0 && position - self[here].start > Self.firstSeconds
-        let (target, isBeyond) = here.addingReportingOverflow(steps < 0 && isLater ? steps + 1 : steps)
-        if steps > 0 { return isBeyond || target >= count ? nil : self[target].start }
-        return isBeyond || target < 0 ? 0 : self[target].start
-    }
-
-    private static var firstSeconds: Double { 3 }
-}
-
 /// An engine that plays films: what a film has beside the sound of a player (the port behind `org.sessiond1.MoviePlayer`).
 ///
 /// The rules of ``PlayerEngine`` about threads and calls apply.

@@ -1,3 +1,4 @@
+import PluginAPI
 import Testing
 
 @testable import FileFormats
@@ -10,7 +11,7 @@ import Testing
         { place, count in place < bytes.count ? Array(bytes[place...].prefix(count)) : [] }
     }
 
-    private static func chapters(_ bytes: [UInt8]) -> [FilmChapter] {
+    private static func chapters(_ bytes: [UInt8]) -> [MediaChapter] {
         MovieIndex.chapters(size: bytes.count, read: reader(bytes))
     }
 
@@ -18,15 +19,15 @@ import Testing
         Boxes.film(Boxes.header(600, 1_200), boxes) + after
     }
 
-    private static func changed(_ bytes: [UInt8], _ chapters: [FilmChapter]) -> [UInt8]? {
+    private static func changed(_ bytes: [UInt8], _ chapters: [MediaChapter]) -> [UInt8]? {
         MovieIndex.patch(size: bytes.count, chapters: chapters, read: reader(bytes)).map {
             Array(bytes[..<$0.place]) + $0.bytes
         }
     }
 
     private static let three = [
-        FilmChapter(start: 0, title: "Beginning"), FilmChapter(start: 1.5, title: ""),
-        FilmChapter(start: 3_600, title: "Ende — 中"),
+        MediaChapter(start: 0, title: "Beginning"), MediaChapter(start: 1.5, title: ""),
+        MediaChapter(start: 3_600, title: "Ende — 中"),
     ]
 
     @Test func listOfChapters_isReadAsItWasWritten() throws {
@@ -35,9 +36,9 @@ import Testing
         #expect(Self.chapters(new) == Self.three)
         #expect(Array(new.suffix(10)) == Boxes.box("uuid", [9, 9]))
         // The other data of the user are still there, once, and a second list replaces the first one.
-        let again = try #require(Self.changed(new, [FilmChapter(start: 2, title: "Only")]))
-        #expect(Self.chapters(again) == [FilmChapter(start: 2, title: "Only")])
-        let shorter = try #require(Self.changed(film, [FilmChapter(start: 2, title: "Only")]))
+        let again = try #require(Self.changed(new, [MediaChapter(start: 2, title: "Only")]))
+        #expect(Self.chapters(again) == [MediaChapter(start: 2, title: "Only")])
+        let shorter = try #require(Self.changed(film, [MediaChapter(start: 2, title: "Only")]))
         #expect(again == shorter)
     }
 
@@ -48,7 +49,7 @@ import Testing
     }
 
     @Test func longTitles_areCutAtACharacter_andTheNumberIsLimited() throws {
-        let many = (0..<300).map { FilmChapter(start: Double($0), title: String(repeating: "é", count: 200)) }
+        let many = (0..<300).map { MediaChapter(start: Double($0), title: String(repeating: "é", count: 200)) }
         let new = try #require(Self.changed(Self.film([]), many))
         let read = Self.chapters(new)
         #expect(read.count == 255)
@@ -80,19 +81,20 @@ import Testing
         }
         let place = UInt32(film(0).count - data.count + 8)
         #expect(
-            Self.chapters(film(place)) == [FilmChapter(start: 0, title: "One"), FilmChapter(start: 2.5, title: "中!")])
+            Self.chapters(film(place)) == [MediaChapter(start: 0, title: "One"), MediaChapter(start: 2.5, title: "中!")])
         // A place behind the end gives no text, and no crash.
         #expect(Self.chapters(film(.max - 100)).map(\.title) == ["", ""])
     }
 
     @Test func partOfAFilm_hasItsChapters() {
         let all = [
-            FilmChapter(start: 0, title: "a"), FilmChapter(start: 10, title: "b"), FilmChapter(start: 20, title: "c"),
+            MediaChapter(start: 0, title: "a"), MediaChapter(start: 10, title: "b"),
+            MediaChapter(start: 20, title: "c"),
         ]
         #expect(all.within(0, .infinity) == all)
-        #expect(all.within(12, 20) == [FilmChapter(start: 0, title: "b")])
+        #expect(all.within(12, 20) == [MediaChapter(start: 0, title: "b")])
         #expect(
-            all.within(10, 21) == [FilmChapter(start: 0, title: "b"), FilmChapter(start: 10, title: "c")])
-        #expect([FilmChapter(start: 5, title: "late")].within(1, 9) == [FilmChapter(start: 4, title: "late")])
+            all.within(10, 21) == [MediaChapter(start: 0, title: "b"), MediaChapter(start: 10, title: "c")])
+        #expect([MediaChapter(start: 5, title: "late")].within(1, 9) == [MediaChapter(start: 4, title: "late")])
     }
 }

@@ -131,6 +131,7 @@ public struct TestMedia: Sendable, CustomStringConvertible {
                             }.joined()).utf8
                     ).base64EncodedString(), "-map", "0", "-map_metadata", "1", "-c", "copy",
             ]),
+        TestMedia("chapters.mp4", ["-i", "@chapters.mkv", "-c", "copy"]),
     ]
 
     public static func named(_ name: String) -> TestMedia {

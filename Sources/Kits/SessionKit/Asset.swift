@@ -76,7 +76,7 @@ public struct AssetInfo: Sendable, Hashable {
     /// The text tags, by GStreamer's names: `title`, `artist`, `datetime` …
     public let metadata: [String: String]
     /// In the order of their starts; empty: the file has none.
-    public let chapters: [AssetChapter]
+    public let chapters: [MediaChapter]
 
     init(_ fields: [String: Value]) {
         duration = MediaTime(nanoseconds: Int64(((fields["duration"]?.doubleValue ?? 0) * 1e9).rounded()))
@@ -88,22 +88,19 @@ public struct AssetInfo: Sendable, Hashable {
         missing = fields["missing"]?.stringsValue ?? []
         tracks = (fields["tracks"]?.arrayValue ?? []).compactMap(\.asProperties).map(AssetTrack.init)
         metadata = (fields["tags"]?.asProperties ?? [:]).compactMapValues(\.stringValue)
-        chapters = (fields["chapters"]?.arrayValue ?? []).compactMap { AssetChapter($0.structureValue ?? []) }
+        chapters = [MediaChapter](fields["chapters"])
     }
 }
 
-/// A chapter of a file.
-public struct AssetChapter: Sendable, Hashable {
-    public let start: MediaTime
-    /// May be empty.
-    public let title: String
-
-    init?(_ fields: [Value]) {
-        guard fields.count == 2, let seconds = fields[0].doubleValue, let title = fields[1].stringValue else {
-            return nil
+extension [MediaChapter] {
+    /// - Parameter value: `a(ds)`; nil: none.
+    init(_ value: Value?) {
+        self = (value?.arrayValue ?? []).compactMap { value in
+            guard let fields = value.structureValue, fields.count == 2, let start = fields[0].doubleValue else {
+                return nil
+            }
+            return MediaChapter(start: start, title: fields[1].stringValue ?? "")
         }
-        start = MediaTime(nanoseconds: Int64((seconds * 1e9).rounded()))
-        self.title = title
     }
 }
 

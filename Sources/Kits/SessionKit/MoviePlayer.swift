@@ -315,12 +315,7 @@ public actor MoviePlayer {
 
     /// Those of the film, in the order of their times; empty if it has none.
     public var chapters: [MediaChapter] {
-        (known["Chapters"]?.arrayValue ?? []).compactMap { value in
-            guard let fields = value.structureValue, fields.count == 2, let start = fields[0].doubleValue else {
-                return nil
-            }
-            return MediaChapter(start: start, title: fields[1].stringValue ?? "")
-        }
+        [MediaChapter](known["Chapters"])
     }
 
     /// Goes to the beginning of the chapter that many after the one that is played, or before it.

@@ -1,25 +1,5 @@
 import Glibc
-
-/// A chapter of a film: a place with a title.
-package struct FilmChapter: Equatable, Sendable {
-    /// Seconds from the start of the film.
-    package var start: Double
-    package var title: String
-
-    package init(start: Double, title: String) { (self.start, self.title) = (start, title) }
-}
-
-extension [FilmChapter] {
-    /// The chapters of a part of the film. The part begins in the middle of a chapter, as a rule: this chapter begins with the
-    /// part.
-    package func within(_ from: Double, _ to: Double) -> [FilmChapter] {
-        let earlier = last { $0.start <= from }
-        let later = filter { $0.start > from && $0.start < to }
-        return ((earlier.map { [$0] } ?? []) + later).map {
-            FilmChapter(start: Swift.max(0, $0.start - from), title: $0.title)
-        }
-    }
-}
+package import PluginAPI
 
 /// Chapters in MP4 and QuickTime files. There are two forms: a track with texts, to which other tracks refer (QuickTime), and a
 /// list beside the tags (`chpl`, by Nero), which is also the form that ffmpeg writes.
@@ -34,46 +14,68 @@ extension MovieIndex {
     private static let latest = 1e9
 
     /// The chapters, in the order of their times; empty: there are none, or it is not such a file.
-    package static func chapters(_ path: [UInt8]) -> [FilmChapter] {
+    package static func chapters(_ path: [UInt8]) -> [MediaChapter] {
         let file = open(path.map { CChar(bitPattern: $0) } + [0], O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard file >= 0 else { return [] }
         defer { close(file) }
         return chapters(size: Int(lseek(file, 0, SEEK_END))) { FileContent.bytes(of: file, at: $0, count: $1) }
     }
 
-    /// - Parameter read: reads bytes from a position; fewer at the end of the file.
-    package static func chapters(size: Int, read: (_ place: Int, _ count: Int) -> [UInt8]) -> [FilmChapter] {
-        guard Box(read(0, 16)[...], 0)?.kind == "ftyp", let index = contents(size: size, read: read) else { return [] }
+    /// - Parameter read: reads bytes from a position; fewer at the end of the file. The tables of the other tracks, which may be
+    ///   large, are not read.
+    package static func chapters(size: Int, read: (_ place: Int, _ count: Int) -> [UInt8]) -> [MediaChapter] {
+        guard Box(read(0, 16)[...], 0)?.kind == "ftyp" else { return [] }
         var tracks: [TextTrack] = []
         var wanted: Set<Int> = []
-        var listed: [FilmChapter] = []
-        each(index.boxes) { kind, content in
-            switch kind {
-            case "trak":
-                let track = TextTrack(content)
-                wanted.formUnion(track.chapterTracks)
-                tracks.append(track)
-            case "udta": each(content) { kind, content in if kind == "chpl" { listed = list(content) } }
-            default: break
+        var listed: [MediaChapter] = []
+        walk(0..<size, read) { kind, movie in
+            guard kind == "moov" else { return }
+            walk(movie, read) { kind, place in
+                switch kind {
+                case "trak":
+                    let track = TextTrack(place, read)
+                    wanted.formUnion(track.chapterTracks)
+                    tracks.append(track)
+                case "udta":
+                    walk(place, read) { kind, place in
+                        if kind == "chpl" { listed = list(read(place.lowerBound, min(place.count, longestList))[...]) }
+                    }
+                default: break
+                }
             }
         }
         let texts = tracks.first { wanted.contains($0.id) && $0.kind != "vide" }?.chapters(read) ?? []
         return (texts.isEmpty ? listed : texts).sorted { $0.start < $1.start }
     }
 
+    /// The largest list: each chapter has a time, a length and a title.
+    private static let longestList = 9 + mostChapters * (9 + longestTitle)
+
+    /// Calls `body` with the type of each box in a part of the file, and with the place of its content.
+    fileprivate static func walk(
+        _ part: Range<Int>, _ read: (_ place: Int, _ count: Int) -> [UInt8], _ body: (String, Range<Int>) -> Void
+    ) {
+        var place = part.lowerBound
+        for _ in 0..<boxLimit where place < part.upperBound {
+            guard let box = Box(read(place, 16)[...], 0), box.length <= part.upperBound - place else { return }
+            body(box.kind, place + box.header..<place + box.length)
+            place += box.length
+        }
+    }
+
     /// The list: a version and flags (4 bytes), in version 1 four unused bytes, the number of chapters (1 byte), and for each its
     /// time (8 bytes), and the length and the bytes of its title.
-    private static func list(_ content: ArraySlice<UInt8>) -> [FilmChapter] {
+    private static func list(_ content: ArraySlice<UInt8>) -> [MediaChapter] {
         var place = content.first == 0 ? 4 : 8
         let count = number(content, place, 1)
         place += 1
-        var chapters: [FilmChapter] = []
+        var chapters: [MediaChapter] = []
         while chapters.count < count, place + 9 <= content.count {
             let start = Double(number(content, place, 8)) / listScale
             let length = number(content, place + 8, 1)
             let title = content.dropFirst(place + 9).prefix(length)
             guard title.count == length else { break }
-            chapters.append(FilmChapter(start: start, title: String(decoding: title, as: UTF8.self)))
+            chapters.append(MediaChapter(start: start, title: String(decoding: title, as: UTF8.self)))
             place += 9 + length
         }
         return chapters
@@ -84,7 +86,7 @@ extension MovieIndex {
     /// The change that gives chapters to a film whose index comes after its samples. An earlier list of chapters is replaced.
     ///
     /// - Returns: nil: it is no such film.
-    package static func patch(descriptor file: Int32, chapters: [FilmChapter]) -> Patch? {
+    package static func patch(descriptor file: Int32, chapters: [MediaChapter]) -> Patch? {
         patch(size: Int(lseek(file, 0, SEEK_END)), chapters: chapters) {
             FileContent.bytes(of: file, at: $0, count: $1)
         }
@@ -92,7 +94,7 @@ extension MovieIndex {
 
     /// - Parameter read: reads bytes from a position; fewer at the end of the file.
     package static func patch(
-        size: Int, chapters: [FilmChapter], read: (_ place: Int, _ count: Int) -> [UInt8]
+        size: Int, chapters: [MediaChapter], read: (_ place: Int, _ count: Int) -> [UInt8]
     ) -> Patch? {
         guard let index = contents(size: size, read: read) else { return nil }
         let end = index.place + index.boxes.endIndex
@@ -120,7 +122,7 @@ extension MovieIndex {
         return Patch(place: index.place, bytes: changed + behind)
     }
 
-    private static func list(_ chapters: [FilmChapter]) -> [UInt8] {
+    private static func list(_ chapters: [MediaChapter]) -> [UInt8] {
         let written = chapters.prefix(mostChapters)
         var content = [UInt8](repeating: 0, count: 4) + [UInt8(written.count)]
         for chapter in written {
@@ -150,26 +152,38 @@ private struct TextTrack {
     /// Larger tables are not believed.
     private static let mostSamples = 4096
     private static let longestSample = 2048
+    private static let largestTable = 12 + mostSamples * 12
 
-    init(_ track: ArraySlice<UInt8>) {
+    init(_ track: Range<Int>, _ read: (_ place: Int, _ count: Int) -> [UInt8]) {
         var (id, kind, timescale) = (0, "", 0)
         var references: [Int] = []
         var tables: [String: ArraySlice<UInt8>] = [:]
-        func search(_ bytes: ArraySlice<UInt8>, _ path: ArraySlice<String>) {
-            MovieIndex.each(bytes) { name, content in
+        func bytes(_ place: Range<Int>, _ limit: Int) -> ArraySlice<UInt8> {
+            read(place.lowerBound, min(place.count, limit))[...]
+        }
+        func search(_ part: Range<Int>, _ path: ArraySlice<String>) {
+            MovieIndex.walk(part, read) { name, place in
                 switch name {
-                case "tkhd": id = MovieIndex.number(content, content.first == 1 ? 20 : 12, 4)
-                case "mdhd": timescale = MovieIndex.number(content, content.first == 1 ? 20 : 12, 4)
-                case "hdlr" where content.count >= 12:
-                    // The media's handler comes before the one for its data.
-                    if kind.isEmpty { kind = String(decoding: content.dropFirst(8).prefix(4), as: UTF8.self) }
-                case "stts", "stsz", "stsc", "stco", "co64": if path.isEmpty { tables[name] = content }
+                case "tkhd":
+                    let head = bytes(place, 32)
+                    id = MovieIndex.number(head, head.first == 1 ? 20 : 12, 4)
+                case "mdhd":
+                    let head = bytes(place, 32)
+                    timescale = MovieIndex.number(head, head.first == 1 ? 20 : 12, 4)
+                case "hdlr":
+                    // The handler of the media comes before the one for its data.
+                    if kind.isEmpty { kind = String(decoding: bytes(place, 12).dropFirst(8), as: UTF8.self) }
+                case "stts", "stsz", "stsc", "stco", "co64":
+                    if path.isEmpty { tables[name] = bytes(place, Self.largestTable) }
                 case "tref":
-                    MovieIndex.each(content) { name, content in
+                    MovieIndex.walk(place, read) { name, place in
                         guard name == "chap" else { return }
-                        references += (0..<min(16, content.count / 4)).map { MovieIndex.number(content, $0 * 4, 4) }
+                        let list = bytes(place, 64)
+                        references += (0..<list.count / 4).map { MovieIndex.number(list, $0 * 4, 4) }
                     }
-                case path.first: search(content, path.dropFirst())
+                // The tables of pictures and sound are not needed.
+                case path.first:
+                    if name != "minf" || !["vide", "soun"].contains(kind) { search(place, path.dropFirst()) }
                 default: break
                 }
             }
@@ -179,12 +193,12 @@ private struct TextTrack {
     }
 
     /// One chapter for each sample: the length of the text (2 bytes), and the text in UTF-8, or in UTF-16 with a byte order mark.
-    func chapters(_ read: (_ place: Int, _ count: Int) -> [UInt8]) -> [FilmChapter] {
+    func chapters(_ read: (_ place: Int, _ count: Int) -> [UInt8]) -> [MediaChapter] {
         guard timescale > 0 else { return [] }
         return zip(times, samples).map { time, sample in
             let bytes = read(sample.place, min(sample.size, Self.longestSample))[...]
             let length = min(MovieIndex.number(bytes, 0, 2), max(0, bytes.count - 2))
-            return FilmChapter(
+            return MediaChapter(
                 start: Double(time) / Double(timescale), title: Self.text(bytes.dropFirst(2).prefix(length)))
         }
     }

@@ -39,7 +39,7 @@ struct ExportPlan {
 
     /// The chapters of the new file.
     /// - Parameter from: where it begins in the film, in seconds.
-    func chapters(_ facts: FilmFacts, from: Double) -> [FilmChapter] {
+    func chapters(_ facts: FilmFacts, from: Double) -> [MediaChapter] {
         let all = facts.chapters.within(from, wish.to ?? .infinity)
         return wish.type == .webm ? all : Array(all.prefix(MovieIndex.mostChapters))
     }

@@ -115,7 +115,7 @@ struct FilmExport {
     }
 
     /// Writes the chapters into the index of the new file, because GStreamer's muxers of MP4 write none.
-    private func list(_ chapters: [FilmChapter]) throws(FilmError) {
+    private func list(_ chapters: [MediaChapter]) throws(FilmError) {
         guard !chapters.isEmpty, wish.type != .webm else { return }
         let file = draft ?? output
         guard let patch = MovieIndex.patch(descriptor: file, chapters: chapters) else {

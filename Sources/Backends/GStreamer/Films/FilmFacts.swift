@@ -73,7 +73,7 @@ struct FilmFacts {
     let mimeType: String
     let tracks: [Track]
     /// In the order of their times.
-    let chapters: [FilmChapter]
+    let chapters: [MediaChapter]
     /// The number of programs of a transport stream of which GStreamer reads nothing.
     let furtherPrograms: Int
     /// The missing plugins, as GStreamer describes them.
@@ -148,7 +148,7 @@ struct FilmFacts {
         self.missing = missing
         (tracks, furtherPrograms) = Self.withUnread(Self.tracks(info, index), read: Self.streamIDs(info), file)
         // GStreamer reads no chapters of MP4 files.
-        let listed = gst_discoverer_info_get_toc(info).map(Chapters.read) ?? []
+        let listed = gst_discoverer_info_get_toc(info).map { Chapters.read($0) } ?? []
         chapters = listed.isEmpty && index != nil ? MovieIndex.chapters(file.path) : listed
         guard let list = gst_tag_list_new_empty() else { throw FilmError(.decodeFailed, "no memory") }
         tags = Tags(owning: list)

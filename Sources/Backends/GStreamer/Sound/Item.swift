@@ -1,6 +1,7 @@
 import CGStreamer
 import CStreaming
 import EventLoop
+import FileFormats
 import GStreamerBase
 import PluginAPI
 
@@ -331,6 +332,13 @@ final class Item {
     /// that a refusal is not taken for that of a later seek.
     private var refusal: String { "seek-refused-\(seeks)" }
 
+    /// GStreamer reads no chapters of MP4 files.
+    private func readChapters() {
+        guard chain.film != nil, chapters.isEmpty, let path = source.path else { return }
+        chapters = MovieIndex.chapters(path.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) })
+        if !chapters.isEmpty { onEvent?(.chapters) }
+    }
+
     private func take(_ message: UnsafeMutablePointer<GstMessage>) {
         if succession.take(message, after: chain) { return }
         if let tracks, tracks.take(message) {
@@ -345,6 +353,7 @@ final class Item {
         switch Notice(message) {
         case .prerolled:
             pipeline.settle()
+            if !isReady { readChapters() }
             handle(.done)
             if playhead.isSteady { onEvent?(.steady) }
             if isReadToEnd, playhead.isSteady {

@@ -1,17 +1,21 @@
-import CGStreamer
-import GStreamerBase
-import PluginAPI
+package import CGStreamer
+package import PluginAPI
 
-/// The chapters in a table of contents of GStreamer.
-enum Chapters {
+/// The chapters in a table of contents of GStreamer, in the order of their times.
+package enum Chapters {
     /// Nil: the message, which is borrowed, has no table of contents.
-    static func read(_ message: UnsafeMutablePointer<GstMessage>) -> [MediaChapter]? {
+    package static func read(_ message: UnsafeMutablePointer<GstMessage>) -> [MediaChapter]? {
         guard message.pointee.type == GST_MESSAGE_TOC else { return nil }
         var table: OpaquePointer?
         var isUpdate: gboolean = 0
         gst_message_parse_toc(message, &table, &isUpdate)
         guard let table else { return nil }
         defer { gst_mini_object_unref(UnsafeMutableRawPointer(table).assumingMemoryBound(to: GstMiniObject.self)) }
+        return read(table)
+    }
+
+    /// - Parameter table: a `GstToc`, which is borrowed.
+    package static func read(_ table: OpaquePointer) -> [MediaChapter] {
         var found: [MediaChapter] = []
         collect(gst_toc_get_entries(table), into: &found)
         return found.sorted { $0.start < $1.start }
