@@ -62,6 +62,29 @@ import VideoBackend
         #expect(stage.failures == [])
     }
 
+    /// Each of these places is after a key frame that is later than the beginning of the subtitle.
+    @Test func subtitlesOfTheFilm_thatBeganBeforeASeek_areShown() throws {
+        let stage = try FilmStage("long-words.mkv")
+        #expect(stage.until { stage.film.isReady && stage.number == 0 })
+        try stage.player.select(.subtitle, 0)
+        for (time, isShown) in [(5.0, true), (8.5, true), (6.5, false), (4.2, true), (6.7, false), (9.0, true)] {
+            stage.player.seek(to: time + 0.021)
+            #expect(
+                stage.until { abs(stage.number - Int(time * 25)) <= 1 && (letters(stage) > 50) == isShown }, "\(time)")
+        }
+        // Chosen when it is there already, and while it plays.
+        try stage.player.select(.subtitle, nil)
+        stage.player.load(uri: stage.player.uri ?? "")
+        stage.player.seek(to: 4.5)
+        #expect(stage.until { stage.film.isReady && stage.number > 100 })
+        try stage.player.select(.subtitle, 0)
+        #expect(stage.until { letters(stage) > 50 })
+        try stage.player.play()
+        stage.player.seek(to: 8.2)
+        #expect(stage.until { (205...230).contains(stage.number) && letters(stage) > 50 })
+        #expect(stage.failures == [])
+    }
+
     @Test(arguments: ["chapters.mkv", "chapters.mp4", "short-gop.mp4"]) func chapters_areKnown(name: String) throws {
         let stage = try FilmStage(name)
         #expect(stage.until { stage.film.isReady && stage.number == 0 })

@@ -119,6 +119,17 @@ public struct TestMedia: Sendable, CustomStringConvertible {
                 "-metadata:s:a:1", "title=Commentary", "-metadata:s:s:0", "language=eng", "-metadata:s:s:1",
                 "language=deu", "-disposition:s", "0",
             ]),
+        // A key frame each four seconds; a subtitle from 1 to 6 s, and one from 7 to 11 s.
+        TestMedia(
+            "long-words.mkv",
+            [
+                "-i", "@short-gop.mp4", "-f", "srt", "-i",
+                "data:text/plain;base64,"
+                    + Data(
+                        "1\n00:00:01,000 --> 00:00:06,000\nSUBTITLE\n\n2\n00:00:07,000 --> 00:00:11,000\nSUBTITLE\n"
+                            .utf8
+                    ).base64EncodedString(), "-map", "0:v", "-map", "0:a", "-map", "1:s",
+            ] + x264 + ["-g", "100", "-keyint_min", "100", "-sc_threshold", "0", "-c:s", "srt", "-disposition:s", "0"]),
         TestMedia(
             "chapters.mkv",
             [

@@ -47,6 +47,18 @@ package final class FilmTracks {
         return nil
     }
 
+    /// The demuxer of Matroska gives no subtitles that begin before the key frame from which it reads after a seek: if some of
+    /// the film are shown, they are read from its file. ``haveCome(in:)`` tells that some were found.
+    func readEarlier(than time: GstClockTime, in path: [CChar]) {
+        guard shown >= 0, time > 0, !files.contains(where: { $0.list == shown }) else { return }
+        shim_film_read_earlier(film, path, time, FilmTracks.reach)
+    }
+
+    static func haveCome(in message: UnsafeMutablePointer<GstMessage>) -> Bool { shim_words_came(message) != 0 }
+
+    /// Longer than a text is shown, in nanoseconds.
+    private static let reach: GstClockTime = 15_000_000_000
+
     package var kinds: Set<TrackKind> { Set(all.map(\.kind)) }
 
     var all: [MediaTrack] { streams.map(\.track) + files.map { track(of: $0) } }
@@ -100,7 +112,7 @@ package final class FilmTracks {
         let words = shim_film_words(film)
         let list = shim_words_add_list(words)
         for cue in file.cues {
-            shim_words_add(words, list, Times.nanoseconds(cue.start), Times.nanoseconds(cue.end), cue.markup)
+            _ = shim_words_add(words, list, Times.nanoseconds(cue.start), Times.nanoseconds(cue.end), cue.markup)
         }
         files.append((title, list))
     }

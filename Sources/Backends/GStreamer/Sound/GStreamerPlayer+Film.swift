@@ -29,6 +29,8 @@ extension GStreamerPlayer: FilmEngine {
             guard number != choice.subtitles else { return }
             choice.subtitles = number
             tracks.show(number)
+            // Otherwise the seek that draws again reads them.
+            if state == .playing { item.readEarlierWords(than: item.place) }
             drawAgain()
         }
         onTracks?()
@@ -54,8 +56,8 @@ extension GStreamerPlayer: FilmEngine {
     }
 
     /// While it plays, the next picture has the change.
-    private func drawAgain() {
-        if state != .playing { item?.refresh() }
+    func drawAgain() {
+        if state != .playing, !isAtEnd { item?.refresh() }
     }
 
     public func step(_ pictures: Int) throws(SessionError) {

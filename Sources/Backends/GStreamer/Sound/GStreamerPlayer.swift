@@ -466,6 +466,7 @@ public final class GStreamerPlayer: QueueingEngine {
             onTracks?()
             onItemChanged?()
         case .chapters: onTracks?()
+        case .words: drawAgain()
         case .seeked(let position): onSeeked?(position)
         case .steady: stepOn()
         case .tags(let tags): onTags?(tags)

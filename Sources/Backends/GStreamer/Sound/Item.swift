@@ -21,6 +21,8 @@ final class Item {
         case tracks
         /// The chapters of a film are known.
         case chapters
+        /// There are subtitles that may belong to the picture which is shown.
+        case words
         /// The next item is heard now, and has become the item.
         case advanced
         case ended
@@ -294,7 +296,13 @@ final class Item {
         buffering.watch(isStalled)
     }
 
+    /// Subtitles that begin before a place in a film.
+    func readEarlierWords(than time: GstClockTime) {
+        if let path = source.path, source.traits.isFile { tracks?.readEarlier(than: time, in: path) }
+    }
+
     private func start(_ target: Playhead.Target) {
+        readEarlierWords(than: target.time)
         // Only at the beginning; elsewhere a lost hundredth of a second is not noticed.
         if !tail.outlet.isFresh, target.time == 0 || tail.outlet.isLost {
             handle(.beganAnew)
@@ -375,7 +383,9 @@ final class Item {
             if chain.tags.take(message), playhead.crossing == nil { onEvent?(.tags(chain.tags)) }
         case .buffered(let percent): buffered(percent)
         case .application:
-            if Succession.isEnd(message) {
+            if FilmTracks.haveCome(in: message) {
+                onEvent?(.words)
+            } else if Succession.isEnd(message) {
                 sourceHasEnded()
             } else if gst_message_has_name(message, refusal) != 0 {
                 handle(.seekRefused)

@@ -1,4 +1,4 @@
-#include "CStreaming.h"
+#include "film.h"
 
 // The streams of a film. The outputs of a decoder appear on its own threads.
 typedef struct {
@@ -18,9 +18,11 @@ struct shim_film {
     // Which of the tracks with sound is heard.
     gint heard;
     shim_words *words;
+    // The number of the newest request for earlier subtitles.
+    gint requests;
 };
 
-static shim_film *shim_film_ref(shim_film *film) {
+shim_film *shim_film_ref(shim_film *film) {
     g_atomic_int_inc(&film->references);
     return film;
 }
@@ -134,6 +136,24 @@ shim_film *shim_film_new(GstElement *source, GstElement *sound, GstElement *pict
 }
 
 shim_words *shim_film_words(shim_film *film) { return film->words; }
+
+gint shim_film_list_like(shim_film *film, GstPad *pad) {
+    char *wanted = gst_pad_get_stream_id(pad);
+    gint list = -1;
+    g_mutex_lock(&film->lock);
+    for (guint place = 0; wanted && place < film->streams->len; place++) {
+        shim_stream *stream = &g_array_index(film->streams, shim_stream, place);
+        char *found = stream->list >= 0 ? gst_pad_get_stream_id(stream->pad) : NULL;
+        if (g_strcmp0(found, wanted) == 0) list = stream->list;
+        g_free(found);
+    }
+    g_mutex_unlock(&film->lock);
+    g_free(wanted);
+    return list;
+}
+gint shim_film_next_request(shim_film *film) { return g_atomic_int_add(&film->requests, 1) + 1; }
+gboolean shim_film_is_newest(shim_film *film, gint number) { return g_atomic_int_get(&film->requests) == number; }
+GstElement *shim_film_teller(shim_film *film) { return (GstElement *)gst_object_ref(film->pictures); }
 
 guint shim_film_count(shim_film *film) {
     g_mutex_lock(&film->lock);

@@ -1,4 +1,4 @@
-#include "CStreaming.h"
+#include "film.h"
 
 // Subtitles: lists of texts with their times, and the element that draws what belongs to the picture which passes it. They
 // are not a stream that waits for the pictures, so a list that ends, or comes late, stops nothing.
@@ -54,8 +54,8 @@ gint shim_words_add_list(shim_words *words) {
     return number;
 }
 
-void shim_words_add(shim_words *words, gint number, guint64 start, guint64 end, const char *markup) {
-    if (end <= start || !*markup) return;
+gboolean shim_words_add(shim_words *words, gint number, guint64 start, guint64 end, const char *markup) {
+    if (end <= start || !*markup) return FALSE;
     g_mutex_lock(&words->lock);
     GArray *list = (GArray *)words->lists->pdata[number];
     guint place = list->len;
@@ -66,11 +66,13 @@ void shim_words_add(shim_words *words, gint number, guint64 start, guint64 end, 
         shim_cue *other = &g_array_index(list, shim_cue, place);
         is_known = other->start == start && strcmp(other->markup, markup) == 0;
     }
-    if (!is_known && list->len < cue_limit) {
+    gboolean is_new = !is_known && list->len < cue_limit;
+    if (is_new) {
         shim_cue cue = {.start = start, .end = end, .markup = g_strndup(markup, text_limit)};
         g_array_insert_val(list, place, cue);
     }
     g_mutex_unlock(&words->lock);
+    return is_new;
 }
 
 void shim_words_show(shim_words *words, gint number) {
@@ -146,11 +148,9 @@ static void shim_collector_free(gpointer data) {
 static const guint64 usual_length = 4 * GST_SECOND;
 
 // A subtitle in a film.
-static GstPadProbeReturn shim_text_comes(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
-    shim_collector *collector = (shim_collector *)data;
+gboolean shim_words_take(shim_words *words, gint list, GstPad *pad, GstBuffer *buffer) {
     GstMapInfo map;
-    if (!(info->type & GST_PAD_PROBE_TYPE_BUFFER)) return GST_PAD_PROBE_DROP;
-    GstBuffer *buffer = GST_PAD_PROBE_INFO_BUFFER(info);
+    gboolean is_new = FALSE;
     guint64 start = shim_time_of(pad, buffer);
     GstCaps *caps = gst_pad_get_current_caps(pad);
     const char *format = caps ? gst_structure_get_string(gst_caps_get_structure(caps, 0), "format") : NULL;
@@ -159,12 +159,18 @@ static GstPadProbeReturn shim_text_comes(GstPad *pad, GstPadProbeInfo *info, gpo
         char *text = g_utf8_make_valid((const char *)map.data, (gssize)strnlen((const char *)map.data, map.size));
         char *markup = g_strcmp0(format, "pango-markup") == 0 ? g_strdup(text) : g_markup_escape_text(text, -1);
         g_strchomp(markup);
-        shim_words_add(collector->words, collector->list, start, start + length, markup);
+        is_new = shim_words_add(words, list, start, start + length, markup);
         g_free(markup);
         g_free(text);
         gst_buffer_unmap(buffer, &map);
     }
     if (caps) gst_caps_unref(caps);
+    return is_new;
+}
+static GstPadProbeReturn shim_text_comes(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
+    shim_collector *collector = (shim_collector *)data;
+    if (info->type & GST_PAD_PROBE_TYPE_BUFFER)
+        shim_words_take(collector->words, collector->list, pad, GST_PAD_PROBE_INFO_BUFFER(info));
     return GST_PAD_PROBE_DROP;
 }
 gint shim_words_collect(shim_words *words, GstPad *pad) {

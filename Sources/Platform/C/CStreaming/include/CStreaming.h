@@ -54,7 +54,8 @@ void shim_words_free(gpointer words);
 // A new list of subtitles, by its number.
 gint shim_words_add_list(shim_words *words);
 // A text of a list; times in nanoseconds of the film. Texts that are already in it are ignored.
-void shim_words_add(shim_words *words, gint list, guint64 start, guint64 end, const char *markup);
+// TRUE: it was not there.
+gboolean shim_words_add(shim_words *words, gint list, guint64 start, guint64 end, const char *markup);
 // The list that is drawn from the next picture on; -1: none.
 void shim_words_show(shim_words *words, gint list);
 // Draws with the textoverlay whose entry this is.
@@ -85,6 +86,10 @@ typedef struct {
 shim_track shim_film_track(shim_film *film, guint place);
 void shim_track_clear(shim_track *track);
 gboolean shim_tracks_known(GstMessage *message);
+// Reads, on a thread of its own, the subtitles in a Matroska file that begin in the time before that one, in nanoseconds, and adds
+// them to the lists of the film. Ends one that was requested before. Posts a message if there are new ones.
+void shim_film_read_earlier(shim_film *film, const char *path, guint64 time, guint64 reach);
+gboolean shim_words_came(GstMessage *message);
 // What a message about a missing plugin is about.
 shim_track_kind shim_lacking_kind(GstMessage *message);
 
