@@ -108,6 +108,42 @@ import Testing
             facts.count == 2 && abs(facts[0] * 30 - facts[1]) < 15 || abs(facts[1] - facts[0] * 30) < 15, "\(facts)")
     }
 
+    /// A machine without programs under the GPL has no x264.
+    @Test(.enabled(if: hasServer, "nginx has no module for RTMP here"))
+    func otherEncoder_sendsAndRecordsTheSame() throws {
+        let server = try RTMPServer()
+        let stage = try SessionctlStage()
+        let plugins = try stage.daemon.bus.folder.folder("gstreamer")
+        let triples = ["x86_64-linux-gnu", "aarch64-linux-gnu"].map { "/usr/lib/\($0)/gstreamer-1.0" }
+        for folder in triples where FileManager.default.fileExists(atPath: folder) {
+            for name in try FileManager.default.contentsOfDirectory(atPath: folder) where name != "libgstx264.so" {
+                try FileManager.default.createSymbolicLink(
+                    atPath: plugins + "/" + name, withDestinationPath: folder + "/" + name)
+            }
+        }
+        let more = [
+            "GST_PLUGIN_SYSTEM_PATH_1_0": plugins, "GST_PLUGIN_PATH_1_0": "",
+            "GST_REGISTRY": stage.file("registry.bin"),
+        ]
+        let push = try stage.start(
+            [
+                "live", "push", server.url("name"), "--file", try TestMedia.named("short-gop.mp4").path(), "--record",
+                stage.file("copy.mp4"),
+            ], more: more)
+        let outcome = try SessionctlStage.outcome(of: push, ["live"], 60)
+        // The library writes about its first picture.
+        #expect(outcome.code == 0 && outcome.errors.allSatisfy { $0.hasPrefix("[OpenH264]") }, "\(outcome)")
+        let file = try Data(contentsOf: URL(fileURLWithPath: stage.file("copy.mp4")))
+        // x264 writes its name into the stream.
+        #expect(file.range(of: Data("x264 - core".utf8)) == nil)
+        let numbers = try TestMedia.numbers(
+            ["-i", stage.file("copy.mp4"), "-vsync", "passthrough"], width: 320, height: 180)
+        #expect(numbers == Array(0..<300), "\(numbers.count)")
+        let taken = try TestMedia.numbers(
+            ["-i", try #require(server.taken.first), "-vsync", "passthrough"], width: 320, height: 180)
+        #expect(taken == Array((300 - taken.count)..<300) && taken.count > 270, "\(taken.count)")
+    }
+
     @Test func wrongCommands_areRefusedWithAReason() throws {
         let stage = try SessionctlStage()
         let rows: [(words: [String], code: Int32, text: String)] = [

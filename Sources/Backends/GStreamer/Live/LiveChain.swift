@@ -45,12 +45,23 @@ struct LiveChain {
         switch settings.source {
         // Its pictures come at their times, as those of a camera do.
         case .file: "queue name=picture-head max-size-buffers=4 ! clocksync ! videoflip video-direction=auto"
-        case .screen:
-            "ximagesrc name=screen use-damage=false ! capsfilter caps=\"video/x-raw,framerate=\(settings.frameRate ?? 30)/1\""
+        case .screen(let display):
+            "ximagesrc name=screen use-damage=false\(Self.name(of: display)) ! capsfilter caps=\"video/x-raw,framerate=\(settings.frameRate ?? 30)/1\""
         case .test:
             "videotestsrc is-live=true pattern=smpte75 horizontal-speed=2 "
                 + "! capsfilter caps=\"video/x-raw,framerate=\(settings.frameRate ?? 30)/1\""
         }
+    }
+
+    /// It is asked for its formats when it is made. A name with other characters is set later.
+    private static func name(of display: String?) -> String {
+        guard let display, !display.isEmpty,
+            display.utf8.allSatisfy({
+                (UInt8(ascii: "-")...UInt8(ascii: ":")).contains($0)
+                    || (UInt8(ascii: "A")...UInt8(ascii: "z")).contains($0)
+            }), !display.utf8.contains(UInt8(ascii: "\\"))
+        else { return "" }
+        return " display-name=\(display)"
     }
 
     private static func sound(of settings: LiveSettings) -> String {

@@ -172,7 +172,8 @@ package final class LiveOutput {
         // rtmp2sink waits for the server for 5 s.
         if fault.text.includes("timed out") { return .stalled }
         if link.state == .live { return .closed }
-        if fault.reason == .notAuthorized || fault.text.includes("cmd failed") { return .refused }
+        let isDenied = ["cmd failed", "denied", "BadName"].contains { fault.text.includes($0) }
+        if fault.reason == .notAuthorized || isDenied { return .refused }
         return .unreachable
     }
 

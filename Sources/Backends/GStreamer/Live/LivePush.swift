@@ -43,9 +43,15 @@ public final class LivePush: LiveEngine {
         }
         over()
     }
+    /// How many errors the screen had given at the last look.
+    private var screenErrors: guint = 0
+    private var isSizeKept = false
+    private lazy var screenLook = Timer(on: loop) { [unowned self] in lookAtScreen() }
     /// The pictures before and after the queue of the encoder: freed after the pipeline.
     private let counts: UnsafeMutablePointer<UInt>
 
+    /// Seconds between two looks at the screen.
+    private static let screenInterval = 0.5
     /// Seconds until the streams of a film are known.
     private static let sourceTime = 10.0
     /// Seconds that completing the file may take.
@@ -201,7 +207,11 @@ public final class LivePush: LiveEngine {
             return fail(sourceFailure(pipeline.popError(item: itemName) ?? "it cannot be opened"))
         }
         // libX11 is loaded now, and ends the process when the screen is gone or gets smaller.
-        if case .screen = settings.source { shim_outlive_screen() }
+        if case .screen = settings.source {
+            shim_outlive_screen()
+            screenErrors = shim_screen_errors()
+            screenLook.arm(after: Self.screenInterval)
+        }
         if let path = settings.recording {
             do throws(SessionError) {
                 let made = try LiveRecording(path, overwrites: settings.overwrites, on: streams)
@@ -224,6 +234,34 @@ public final class LivePush: LiveEngine {
         let reply = started
         started = nil
         reply?(.success(()))
+    }
+
+    /// Viewers and the recording keep the size that they have: another one would be another stream. A screen that is read beyond
+    /// its edge, because it was made smaller, gives the old pictures for ever: it is opened again.
+    private func lookAtScreen() {
+        guard !isOver, let screen = pipeline.child("screen") else { return }
+        screenLook.arm(after: Self.screenInterval)
+        keepSize()
+        let errors = shim_screen_errors()
+        guard errors != screenErrors else { return }
+        pipeline.perform {
+            gst_element_set_state(screen, GST_STATE_NULL)
+            gst_element_sync_state_with_parent(screen)
+        }
+        screenErrors = shim_screen_errors()
+    }
+
+    /// From the first picture on.
+    private func keepSize() {
+        guard !isSizeKept, pictures > 0 else { return }
+        isSizeKept = true
+        if let format = pipeline.child("format"), let way = gst_element_get_static_pad(format, "src") {
+            if let caps = gst_pad_get_current_caps(way) {
+                shim_set_caps(format, caps)
+                gst_caps_unref(caps)
+            }
+            gst_object_unref(way)
+        }
     }
 
     public func stop() { finish(.stopped) }
@@ -320,6 +358,7 @@ public final class LivePush: LiveEngine {
         isOver = true
         patience.disarm()
         closing.disarm()
+        screenLook.disarm()
         output?.close()
         microphone?.isOn = false
         if let recording, recording.isOpen {

@@ -82,6 +82,8 @@ static inline gboolean shim_rtmp_is_taken(GstElement *sink) {
     return bytes > 0;
 }
 
+static inline void shim_set_caps(gpointer object, GstCaps *caps) { g_object_set(object, "caps", caps, NULL); }
+
 // What a sink got too late to show it.
 static inline guint64 shim_sink_dropped(GstElement *sink) {
     GstStructure *stats = NULL;

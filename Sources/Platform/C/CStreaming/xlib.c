@@ -13,8 +13,11 @@ static void shim_connection_ended(shim_display display, void *unused) {
     (void)unused;
     shim_unlock(display);
 }
+static guint shim_errors;
+guint shim_screen_errors(void) { return __atomic_load_n(&shim_errors, __ATOMIC_RELAXED); }
 static int shim_error_arrived(shim_display display, void *event) {
     (void)event;
+    __atomic_add_fetch(&shim_errors, 1, __ATOMIC_RELAXED);
     shim_set_end(display, shim_connection_ended, NULL);
     return 0;
 }

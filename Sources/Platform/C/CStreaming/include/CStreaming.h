@@ -197,6 +197,8 @@ void shim_pull_set_rate(shim_pull *pull, gdouble rate);
 // From now on the end of an X11 server, or of a window, does not end the process. The plugin of ximagesink must be loaded.
 // A connection outlives its server only after it has had an error, such as that of a window that does not exist.
 void shim_outlive_screen(void);
+// How many errors there were since: a screen that is read beyond its edge gives one for each picture.
+guint shim_screen_errors(void);
 
 // MARK: Files that survive a crash of the machine (disk.c)
 
