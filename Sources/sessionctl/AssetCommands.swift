@@ -44,6 +44,9 @@ struct InspectCommand: ParsableCommand {
         where !Self.technicalTags.contains(name) {
             add(name.escaped, (value.stringValue ?? JSON.text(value)).escaped)
         }
+        if facts["complete"]?.boolValue == false {
+            table.add([Table.Cell("end", .dim), Table.Cell("missing: the file was cut off", .warning)])
+        }
         for missing in facts["missing"]?.stringsValue ?? [] {
             table.add([Table.Cell("missing", .dim), Table.Cell(missing.escaped, .warning)])
         }

@@ -22,7 +22,12 @@ enum FolderItems {
     }
 
     private static func walk(_ path: [UInt8], _ depth: Int) -> [String] {
-        guard depth > 0, let folder = opendir(path.map(CChar.init(bitPattern:)) + [0]) else { return [] }
+        guard depth > 0 else { return [] }
+        guard let folder = opendir(path.map(CChar.init(bitPattern:)) + [0]) else {
+            let reason = String(cString: strerror(errno))
+            Output.complain("\(String(decoding: path, as: UTF8.self).escaped) is left out: \(reason)")
+            return []
+        }
         defer { closedir(folder) }
         var names: [[UInt8]] = []
         while let entry = readdir(folder) {

@@ -380,6 +380,10 @@ struct LibraryScanCommand: ParsableCommand {
             Output.line(JSON.object(.scan, job.properties.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }))
         } else if code == 0 {
             Output.line(Wording.files(job.properties["Done"]?.uint64Value ?? 0) + " read")
+            let leftOut = job.properties["LeftOut"]?.stringsValue ?? []
+            if !leftOut.isEmpty {
+                Output.complain("the library does not have: \(leftOut.map(\.escaped).joined(separator: "; "))")
+            }
         }
         Output.end(code, keeping: job)
     }
@@ -404,6 +408,10 @@ struct LibraryAddCommand: ParsableCommand {
     /// Throws if this user, as whom the plugin runs on the session bus, may not list the folder and open its files.
     static func checkReadable(_ folder: String) throws {
         guard let path = FileURI.absolute(folder) else { return }
+        var status = stat()
+        guard stat(path, &status) != 0 || status.st_mode & S_IFMT == S_IFDIR else {
+            throw Complaint.refused("\(folder.escaped) is not a folder; add the folder that contains it")
+        }
         if access(path, R_OK | X_OK) != 0 {
             throw Complaint.refused("\(folder.escaped): \(String(cString: strerror(errno)))")
         }

@@ -8,8 +8,8 @@ struct RepairCommand: ParsableCommand {
         discussion: """
             For fragmented MP4, M4A and MOV files, such as recordings of sessiond and of cameras whose program was \
             killed. Sound and pictures are not changed or copied; an incomplete end is cut off. A film that has one \
-            index already is not changed. One that is damaged before its end, or that another program has open, is \
-            refused. No daemon is needed.
+            index already is not changed. One that is damaged before its end, or that another program writes, is refused. \
+            No daemon is needed.
             """)
 
     @Argument(help: "The films.", completion: .file())

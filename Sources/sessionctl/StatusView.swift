@@ -63,6 +63,10 @@ struct StatusView {
         if snapshot["ScreenLocked"]?.boolValue ?? false {
             table.add([title("Screen"), Table.Cell("locked", .warning)])
         }
+        let problem = snapshot["SettingsError"]?.stringValue ?? ""
+        if !problem.isEmpty {
+            table.add([title("Settings"), Table.Cell("not read again: \(problem.escaped)", .bad)])
+        }
         for (index, neighbour) in (snapshot["Neighbours"]?.arrayValue ?? []).enumerated() {
             let fields = neighbour.asProperties ?? [:]
             func text(_ key: String) -> String { fields[key]?.stringValue?.escaped ?? "" }

@@ -227,7 +227,7 @@ extension Daemon: SessionService {
             serverName: audio?.snapshot.serverName ?? "", neighbours: neighbours?.list ?? [],
             ducking: DuckingDescription(
                 gain: settings.ducking.gain, attack: settings.ducking.attack, release: settings.ducking.release,
-                hold: settings.ducking.hold))
+                hold: settings.ducking.hold), settingsError: settingsError)
     }
 
     func describe(_ id: SessionID) -> SessionDescription? {

@@ -34,6 +34,8 @@ final class Daemon {
     let connection: Connection
     let log: Logger
     private(set) var settings: Settings
+    /// Why changed settings were not read; empty: they were.
+    private(set) var settingsError = ""
     /// Changed only by ``run(_:)`` and what is stored of a new session.
     private(set) var decider: Decider
     var records: [SessionID: Record] = [:]
@@ -182,8 +184,16 @@ final class Daemon {
         connection.close()
     }
 
+    /// The changed settings are wrong, so the old ones are kept; empty: they are right.
+    func tellSettingsError(_ problem: String) {
+        guard settingsError != problem else { return }
+        settingsError = problem
+        managerObject?.propertiesChanged(["SettingsError"])
+    }
+
     /// Applies changed settings, also to what is in progress: ducked sessions get the new gain.
     func reload(_ settings: Settings) {
+        tellSettingsError("")
         let ducking = self.settings.ducking
         self.settings = settings
         // Before the new gain is sent: the ramp times have changed too.

@@ -122,6 +122,7 @@ enum Sessiond {
                 log.notice("settings reloaded")
             } catch {
                 log.error("the old settings are kept: \(error.message)")
+                daemon.tellSettingsError(error.message)
             }
         }
         return stops + [reload]

@@ -264,9 +264,11 @@ import Testing
         stage.daemon.signal(SIGHUP)
         #expect(eventually { stage.daemon.isRunning && stage.daemon.errors.contains { $0.contains(":2:8") } })
         #expect(try stage.property("Ducking").asProperties?["gain"] == .double(-6))
+        #expect(try eventually { try stage.property("SettingsError").stringValue?.contains(":2:8") == true })
         try Data("[ducking]\ngain = -20\n".utf8).write(to: URL(fileURLWithPath: path))
         stage.daemon.signal(SIGHUP)
         #expect(try eventually { try stage.property("Ducking").asProperties?["gain"] == .double(-20) })
+        #expect(try stage.property("SettingsError") == .string(""))
     }
 
     /// A client in another language. It uses no code of this project, and the test can kill it.

@@ -153,6 +153,32 @@ import Testing
         #expect(try stage.items([], ["id", "rating"]).contains(["id": .uint64(two), "rating": .uint32(4)]))
     }
 
+    /// What cannot be read is named by the scan, and read as soon as it can be, although it has not changed.
+    @Test func whatCannotBeRead_isNamed_andReadLater() throws {
+        let within = ["/usr/bin/setpriv", "--bounding-set", "-dac_override,-dac_read_search"]
+        let stage = try LibraryStage(within: getuid() == 0 ? within : []) { stage in
+            try stage.song("1.mp3")
+            try stage.song("closed/2.mp3")
+        }
+        let (file, folder) = (stage.music + "/3.mp3", stage.music + "/closed")
+        try FileManager.default.copyItem(atPath: stage.music + "/1.mp3", toPath: file)
+        chmod(file, 0)
+        chmod(folder, 0)
+        defer { chmod(folder, 0o700) }
+        func leftOut() throws -> [String] {
+            let job = try stage.scan([stage.music])
+            #expect(stage.wait { stage.job(job)["State"] == .string("finished") })
+            return stage.job(job)["LeftOut"]?.stringsValue ?? []
+        }
+        let left = try leftOut()
+        #expect(left.contains { $0.hasSuffix("closed (Permission denied)") }, "\(left)")
+        #expect(left.contains { $0.hasPrefix("1 file that cannot be read") }, "\(left)")
+        chmod(file, 0o600)
+        chmod(folder, 0o700)
+        #expect(try leftOut() == [])
+        #expect(stage.wait { stage.count == 3 })
+    }
+
     @Test func itemsThatVanish_areReported() throws {
         let stage = try LibraryStage { stage in
             for name in ["text", "fifo", "over", "moved", "same"] { try stage.song(name + ".mp3") }

@@ -71,14 +71,19 @@ import Testing
         #expect(try !isFragmented() && decoded() == before)
     }
 
-    @Test func fileThatIsOpenElsewhere_isLeftAlone() throws {
+    /// One that is only read, such as by a player, is repaired.
+    @Test func fileThatIsWrittenElsewhere_isLeftAlone() throws {
         try record("x264enc tune=zerolatency key-int-max=30", wave: "ticks")
         let before = try bytes()
-        let other = open(path, O_RDONLY | O_CLOEXEC)
-        defer { close(other) }
+        let other = open(path, O_WRONLY | O_CLOEXEC)
         let problem = #expect(throws: FilmRepair.Problem.self) { try FilmRepair.mend(Array(path.utf8)) }
         #expect(problem?.message.contains("open in another program") == true)
         #expect(try bytes() == before)
+        close(other)
+        let reader = open(path, O_RDONLY | O_CLOEXEC)
+        defer { close(reader) }
+        #expect(throws: Never.self) { try FilmRepair.mend(Array(path.utf8)) }
+        #expect(try !isFragmented())
     }
 
     @Test func damageInTheMiddle_isRefusedAndChangesNothing() throws {

@@ -192,6 +192,23 @@ import Testing
         #expect(try count("v", new.path) == 50)
     }
 
+    /// As an incomplete download: what is there is exported, and what is not is named.
+    @Test(arguments: ["mp4", "mkv", "mov"]) func filmThatWasCutOff_isExportedWithAWord(type: String) throws {
+        let film = try film("whole." + type, type == "mkv" ? "-c:a aac" : "-c:a aac -movflags +faststart")
+        #expect(try stage.inspect(film)["complete"] == .bool(true))
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: film))
+        let cut = path("cut." + type)
+        try bytes.prefix(bytes.count * 2 / 3).write(to: URL(fileURLWithPath: cut))
+        #expect(try stage.inspect(cut)["complete"] == .bool(false))
+        for preset in ["low", "passthrough"] {
+            let new = try export(cut, "\(preset)-\(type).mp4", preset)
+            #expect(new.leftOut.count == 1 && new.leftOut[0].contains("cut off"), "\(new.leftOut)")
+            #expect(try (1.5...3.5).contains(length(new.path)))
+        }
+        // The part that was asked for is there.
+        #expect(try export(cut, "part.mp4", "low", [("time-range", .structure([.double(0), .double(1)]))]).leftOut == [])
+    }
+
     @Test func subtitles_areNamedAsLeftOut() throws {
         let text = path("words.srt")
         try "1\n00:00:00,500 --> 00:00:02,000\nHello\n".write(toFile: text, atomically: true, encoding: .utf8)

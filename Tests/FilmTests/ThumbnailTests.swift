@@ -177,6 +177,24 @@ import Testing
     }
 
     /// The file is read in a child without the terminal, into which it could type commands.
+    /// As in a service of systemd with MemoryDenyWriteExecute: no memory may become executable.
+    @Test(arguments: ["old.avi", "matroska.mkv"]) func thumbnailer_worksWithoutExecutableMemory(name: String) throws {
+        let folder = try PrivateFolder()
+        let film = try TestMedia.named(name).path()
+        // PR_SET_MDWE, since Linux 6.3.
+        let program = """
+            import ctypes, os, sys
+            ctypes.CDLL(None).prctl(65, 1, 0, 0, 0)
+            os.execv(sys.argv[1], sys.argv[1:])
+            """
+        let child = try Child(
+            "/usr/bin/python3",
+            ["-c", program, try builtProduct(named: "sessiond-thumbnailer"), film, folder.path + "/a.png", "128"])
+        #expect(child.wait(timeout: 60) == .code(0), "\(child.errors)")
+        #expect(child.errors.isEmpty, "\(child.errors)")
+        #expect(FileManager.default.fileExists(atPath: folder.path + "/a.png"))
+    }
+
     @Test func thumbnailer_endsWithControlCAndLeavesNothing() throws {
         let folder = try PrivateFolder()
         let film = try TestMedia.named("long-gop.mp4").path()

@@ -18,21 +18,15 @@ package enum FilmRepair {
 
     /// Works in place, in milliseconds for a film of minutes; waits for the disk twice. If it fails, the film plays as before.
     /// - Parameters:
-    ///   - alone: whether to refuse a file that any program has open, as one that is being recorded.
+    ///   - alone: whether to refuse a file that a program has open for writing, as one that is being recorded.
     ///   - soundDelay: the samples that the encoder put before the sound, which players are told to leave out.
     package static func mend(_ path: [UInt8], alone: Bool = true, soundDelay: Int = 0) throws(Problem) -> Outcome {
-        let file = open(path.map { CChar(bitPattern: $0) } + [0], O_RDWR | O_CLOEXEC | O_NONBLOCK)
+        let name = path.map { CChar(bitPattern: $0) } + [0]
+        if alone { try refuseIfRecorded(name) }
+        let file = open(name, O_RDWR | O_CLOEXEC | O_NONBLOCK)
         guard file >= 0 else { throw Problem(message: "cannot be written: \(reason)") }
         defer { close(file) }
-        var status = stat()
-        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            throw Problem(message: "is not an ordinary file")
-        }
-        if alone {
-            // The kernel grants it only for a file that is open once.
-            guard fcntl(file, setLease, F_WRLCK) == 0 else { throw Problem(message: whyNotAlone(errno)) }
-            _ = fcntl(file, setLease, F_UNLCK)
-        }
+        let status = try status(of: file)
         let mending: FilmMending
         do throws(FilmMending.Refusal) {
             mending = try FilmMending(size: Int(status.st_size), soundDelay: soundDelay) {
@@ -48,6 +42,25 @@ package enum FilmRepair {
         }
         try apply(mending, to: file)
         return .mended(seconds: mending.index.isEmpty ? nil : mending.seconds, lost: mending.lost)
+    }
+
+    private static func status(of file: Int32) throws(Problem) -> stat {
+        var status = stat()
+        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            throw Problem(message: "is not an ordinary file")
+        }
+        return status
+    }
+
+    /// A program that only reads the film, such as a player, does not matter.
+    private static func refuseIfRecorded(_ name: [CChar]) throws(Problem) {
+        let file = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard file >= 0 else { throw Problem(message: "cannot be read: \(reason)") }
+        defer { close(file) }
+        _ = try status(of: file)
+        // The kernel grants it only for a file that nobody has open for writing.
+        guard fcntl(file, setLease, F_RDLCK) == 0 else { throw Problem(message: whyNotAlone(errno)) }
+        _ = fcntl(file, setLease, F_UNLCK)
     }
 
     private static func whyNotAlone(_ number: Int32) -> String {

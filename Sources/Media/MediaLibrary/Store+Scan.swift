@@ -303,7 +303,14 @@ extension Store {
                 """) ?? 0)
     }
 
-    /// The file cannot be read. It is not read again until it changes.
+    /// The files that could not be read for one of these reasons are read again.
+    public func readAgain(failedBecause reasons: [String]) throws(SQLError) {
+        let places = reasons.map { _ in "?" }.joined(separator: ",")
+        try db.run(
+            "UPDATE file SET state = 0 WHERE state = 2 AND is_gone = 0 AND error IN (\(places))", reasons.map { .text($0) })
+    }
+
+    /// The file cannot be read. It is not read again until it changes, or until ``readAgain(failedBecause:)``.
     /// - Returns: whether it was an item, which is removed.
     @discardableResult
     public func failed(_ id: Int64, _ reason: String) throws(SQLError) -> Bool {

@@ -66,6 +66,7 @@ public final class ManagerObject {
                 of: "a{sv}",
                 $0.neighbours.map { .properties([("name", .string($0.name)), ("does", .string($0.does))]) })
         },
+        Reading(name: "SettingsError", signature: "s") { .string($0.settingsError) },
         Reading(name: "Ducking", signature: "a{sv}") {
             .properties([
                 ("gain", .double($0.ducking.gain)), ("attack", .double($0.ducking.attack)),

@@ -111,11 +111,13 @@ public struct ManagerDescription {
     /// Other software with its own rules.
     public var neighbours: [(name: String, does: String)]
     public var ducking: DuckingDescription
+    /// Why the settings were not read again when that was asked for; empty: they were.
+    public var settingsError: String
 
     public init(
         sequence: UInt64, version: String, isSilentMode: Bool, isScreenLocked: Bool, nowPlaying: SessionID?,
         route: Route, inputs: [Port], outputs: [Port], isServerConnected: Bool, serverName: String,
-        neighbours: [(name: String, does: String)], ducking: DuckingDescription
+        neighbours: [(name: String, does: String)], ducking: DuckingDescription, settingsError: String
     ) {
         self.sequence = sequence
         self.version = version
@@ -129,6 +131,7 @@ public struct ManagerDescription {
         self.serverName = serverName
         self.neighbours = neighbours
         self.ducking = ducking
+        self.settingsError = settingsError
     }
 }
 

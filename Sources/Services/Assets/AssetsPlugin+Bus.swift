@@ -118,6 +118,7 @@ extension WorkerMessage {
                     of: "(ds)",
                     (list("chapters") ?? []).map { .structure([.double($0.number("start") ?? 0), .string($0.name)]) })
             ), ("playable", .bool(flag("playable") ?? false)),
+            ("complete", .bool(flag("complete") ?? true)),
             ("missing", .strings((list("missing") ?? []).map(\.name))),
         ])
     }

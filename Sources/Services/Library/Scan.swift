@@ -160,7 +160,10 @@ final class Scan {
         case "full":
             plugin.say(
                 "\(quoted(Self.text(path))) has more folders than a scan enters; the others are left out")
-        default: plugin.complain("\(quoted(Self.text(path))) cannot be listed: \(message.text("reason") ?? "")")
+        default:
+            let reason = message.text("reason") ?? ""
+            plugin.complain("\(quoted(Self.text(path))) cannot be listed: \(reason)")
+            leaves(out: "\(Self.text(path)) (\(reason))")
         }
     }
 
@@ -283,11 +286,20 @@ final class Scan {
 
     // MARK: Files
 
+    private var hasTriedAgain = false
+    /// Reasons that may go without a change of the file.
+    private static let passing = [EACCES, EPERM, EIO, EMFILE, ENFILE, ENOMEM, ESTALE, ENODEV].map {
+        String(cString: strerror($0))
+    }
+
     private func foundAll() {
         phase = .reading
         attempt { () throws(SQLError) in
             try batch.open()
             batch.remove(try store.findMoved().removed)
+            // Once in a scan, which would not end otherwise.
+            if !hasTriedAgain { try store.readAgain(failedBecause: Self.passing) }
+            hasTriedAgain = true
             try batch.commit()
             total = done + UInt64(try store.pendingCount())
             lastPending = 0
@@ -349,7 +361,17 @@ final class Scan {
         job.progressed(done: done, total: max(total, done))
     }
 
+    /// Phrases for people: folders that cannot be listed.
+    private var leftOut: [String] = []
+    /// Files that this scan could not read.
+    private var unreadable = 0
+
+    private func leaves(out phrase: String) {
+        if leftOut.count < 16, !leftOut.contains(phrase) { leftOut.append(phrase) }
+    }
+
     private func failed(_ id: Int64, _ reason: String) throws(SQLError) {
+        unreadable += 1
         if try store.failed(id, reason) { batch.remove([id]) }
     }
 
@@ -386,7 +408,11 @@ final class Scan {
         try batch.commit()
         phase = .over
         plugin.ended(self)
-        job.finish()
+        if unreadable > 0 {
+            let files = unreadable == 1 ? "1 file that cannot be read" : "\(unreadable) files that cannot be read"
+            leaves(out: "\(files) (sessionctl library --failed lists them)")
+        }
+        job.finish(leavingOut: leftOut)
     }
 }
 

@@ -40,7 +40,8 @@ struct FilmExport {
     private var to: Double? { wish.to.map { facts.duration > 0 ? min($0, facts.duration) : $0 } }
 
     /// - Parameter tell: called several times a second.
-    func run(_ tell: (Progress) -> Void) throws(FilmError) {
+    /// - Returns: what the new file lacks because the old one was cut off, as a phrase for people; nil: nothing.
+    func run(_ tell: (Progress) -> Void) throws(FilmError) -> String? {
         let reader = try FilmPipeline(reading: facts.file, MovieIndex(facts.file.path), plan.reading) {
             films_deepen_queues($0)
         }
@@ -73,6 +74,13 @@ struct FilmExport {
             films_tally_pad(written, pad)
             gst_object_unref(pad)
         }
+        guard let all = films_tally_new() else { throw FilmError(.exportFailed, "no memory") }
+        defer { films_tally_free(all) }
+        for track in tracks {
+            guard let pad = gst_element_get_static_pad(try writer.child(track), "src") else { continue }
+            films_tally_pad(all, pad)
+            gst_object_unref(pad)
+        }
         let lead = try lead(reader, before: start)
         writer.set(GST_STATE_PLAYING)
         for name in tracks {
@@ -86,7 +94,13 @@ struct FilmExport {
         if let draft { try bringIndexToFront(of: draft, tell) }
         try turn()
         try flush(tell)
+        let missing = end - Double(films_tally_end(all)) / 1e9
+        guard missing > Self.noticed, CutFile.isCut(facts.file.path) else { return nil }
+        return "the last \((missing * 10).rounded() / 10) s, which the file does not have: it was cut off"
     }
+
+    /// Seconds at the end that nobody misses: tracks end at different times.
+    private static let noticed = 0.25
 
     /// Whether the pictures before the start are copied, too: MP4 can say that they are not shown.
     private var keepsLead: Bool { plan.isCopy && plan.hasVideo && wish.type != .webm }

@@ -348,6 +348,7 @@ struct FilmFacts {
             "duration": .number(duration), "seekable": .flag(isSeekable), "live": .flag(isLive),
             "container": .text(container), "mime-type": .text(mimeType), "size": .whole(Int64(file.size)),
             "modified": .whole(Int64(file.modified)), "playable": .flag(isPlayable),
+            "complete": .flag(!CutFile.isCut(file.path)),
             "bitrate": .whole(duration > 0 ? Int64(Double(file.size) * 8 / duration) : 0),
             "missing": .list(
                 missing.prefix(Self.mostListed).map { WorkerMessage(FilmRuntime.advice($0)) }),

@@ -5,6 +5,7 @@ import GStreamerBase
 enum FilmRuntime {
     /// Must be used before any other call to GStreamer.
     static let ready: Void = {
+        MachineCode.leaveIfForbidden()
         PluginRegistry.prepare()
         gst_init(nil, nil)
         films_leave_hardware()

@@ -304,7 +304,7 @@ public final class FilmWorker {
         let length = Int64(export.length)
         process.send(WorkerMessage("progress", ["done": .whole(0), "total": .whole(length), "share": .number(0)]))
         var last = FilmExport.Progress(done: -1, share: -1)
-        try export.run { progress in
+        let lost = try export.run { progress in
             // If there is no progress, nothing is sent. The plugin detects from this that the export has stopped.
             guard progress.done != last.done || progress.share != last.share || progress.written != last.written else {
                 return
@@ -321,7 +321,7 @@ public final class FilmWorker {
             "done",
             [
                 "size": .whole(size), "done": .whole(length),
-                "left-out": .list(plan.leftOut.map { WorkerMessage($0) }),
+                "left-out": .list((plan.leftOut + (lost.map { [$0] } ?? [])).map { WorkerMessage($0) }),
             ])
     }
 
