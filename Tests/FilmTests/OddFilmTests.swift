@@ -206,7 +206,8 @@ import Testing
             #expect(try (1.5...3.5).contains(length(new.path)))
         }
         // The part that was asked for is there.
-        #expect(try export(cut, "part.mp4", "low", [("time-range", .structure([.double(0), .double(1)]))]).leftOut == [])
+        #expect(
+            try export(cut, "part.mp4", "low", [("time-range", .structure([.double(0), .double(1)]))]).leftOut == [])
     }
 
     @Test func subtitles_areNamedAsLeftOut() throws {

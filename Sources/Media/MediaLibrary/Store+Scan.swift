@@ -307,7 +307,8 @@ extension Store {
     public func readAgain(failedBecause reasons: [String]) throws(SQLError) {
         let places = reasons.map { _ in "?" }.joined(separator: ",")
         try db.run(
-            "UPDATE file SET state = 0 WHERE state = 2 AND is_gone = 0 AND error IN (\(places))", reasons.map { .text($0) })
+            "UPDATE file SET state = 0 WHERE state = 2 AND is_gone = 0 AND error IN (\(places))",
+            reasons.map { .text($0) })
     }
 
     /// The file cannot be read. It is not read again until it changes, or until ``readAgain(failedBecause:)``.
