@@ -230,6 +230,38 @@ import Testing
         #expect(watch.errors.contains { $0.contains("the X11 server closed the connection") }, "\(watch.errors)")
     }
 
+    @Test func compositorIsKilled_theReasonIsSaid_andTheSessionIsGone() throws {
+        let stage = try Stage()
+        let compositor = try PrivateCompositor()
+        let film = try TestMedia.named("short-gop.mp4").path()
+        let watch = try stage.sessionctl(
+            ["watch", "--name", "Film", film], more: ["DISPLAY": ":9999", "WAYLAND_DISPLAY": compositor.socket])
+        #expect(stage.ear.waitUntil(440, above: -40, timeout: 60), "\(watch.errors)")
+        #expect(eventually(timeout: 30) { compositor.has(1...299) })
+        compositor.kill()
+        #expect(watch.wait(timeout: 30) == .code(1))
+        #expect(
+            watch.errors.contains { $0.contains("the Wayland compositor closed the connection") }, "\(watch.errors)")
+        #expect(stage.ear.waitUntil(440, below: -60, timeout: 30))
+        let status = try stage.sessionctl(["status"])
+        #expect(status.wait(timeout: 20) == .code(0) && !status.text.contains("Film"), "\(status.text)")
+    }
+
+    @Test func alert_interruptsTheFilm_andTheSilentSwitchDoesNot() throws {
+        let stage = try Stage()
+        let watch = try stage.watch()
+        let silent = try stage.sessionctl(["silent", "on"])
+        #expect(silent.wait(timeout: 20) == .code(0), "\(silent.errors)")
+        #expect(stage.moves(within: 5))
+        #expect(stage.ear.level(of: 440) > -40)
+        let alarm = try stage.session("Alarm", ["--class", "alert"])
+        #expect(stage.ear.waitUntil(440, below: -60, timeout: 30))
+        #expect(eventually(timeout: 30) { !stage.moves(within: 0.3) })
+        stage.end(alarm)
+        #expect(stage.ear.waitUntil(440, above: -40, timeout: 30))
+        #expect(stage.moves(within: 5) && watch.isRunning, "\(watch.errors)")
+    }
+
     @Test func noScreen_theSoundIsPlayed_andItIsSaid() throws {
         let stage = try Stage()
         let film = try TestMedia.named("short-gop.mp4").path()

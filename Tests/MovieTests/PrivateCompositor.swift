@@ -66,15 +66,17 @@ final class PrivateCompositor {
         return TestMedia.number(part[...], width: width, height: height)
     }
 
-    /// Whether a picture of 320 × 180 with that number is somewhere.
-    func has(_ number: Int) -> Bool {
+    func has(_ number: Int) -> Bool { has(number...number) }
+
+    /// Whether a picture of 320 × 180 with one of these numbers is somewhere.
+    func has(_ numbers: ClosedRange<Int>) -> Bool {
         let (all, width, height) = (pixels(), 320, 180)
         guard !all.isEmpty else { return false }
         return stride(from: 0, through: Self.height - height, by: 20).contains { y in
             (0...(Self.width - width)).contains { x in
                 let row = (y + height / 2) * Self.width + x
                 let read = (0..<16).reduce(0) { $0 | (all[row + $1 * 20 + 10] > 200 ? 1 << $1 : 0) }
-                return read == number && all[row + 10] < 40 || read == number && all[row + 10] > 200
+                return numbers.contains(read) && (all[row + 10] < 40 || all[row + 10] > 200)
             }
         }
     }

@@ -1,0 +1,90 @@
+import Foundation
+import GStreamerBackend
+import PluginAPI
+import TestSupport
+import Testing
+import VideoBackend
+
+/// What happens to a film that plays while its file, or its server, fails.
+@Suite(.serialized) struct FilmFaultTests {
+    /// The first part of a film in a file of its own.
+    private static func cut(_ name: String, to part: Double, in folder: PrivateFolder) throws -> String {
+        let whole = try Data(contentsOf: URL(fileURLWithPath: try TestMedia.named(name).path()))
+        let path = folder.path + "/cut-" + name
+        try whole.prefix(Int(Double(whole.count) * part)).write(to: URL(fileURLWithPath: path))
+        return path
+    }
+
+    @Test(arguments: ["index-first.mp4", "matroska.mkv"]) func filmCutShort_isShownAsFarAsItIs(name: String) throws {
+        let folder = try PrivateFolder()
+        let stage = try FilmStage(try Self.cut(name, to: 0.5, in: folder))
+        try stage.player.play()
+        #expect(stage.until { stage.number > 50 })
+        // It ends, or fails with the reason, and does not wait for ever.
+        #expect(stage.until { stage.finished + stage.failures.count == 1 }, "\(stage.number)")
+        #expect(stage.number > 100, "\(stage.number)")
+        #expect(stage.player.state == .paused || stage.player.state == .failed)
+        // The next film is shown.
+        stage.player.load(uri: "file://" + (try TestMedia.named("short-gop.mp4").path()))
+        #expect(stage.until { stage.film.isReady && stage.number == 0 })
+    }
+
+    @Test func filmWithoutItsIndex_failsWithTheReason() throws {
+        let folder = try PrivateFolder()
+        let stage = try FilmStage(try Self.cut("short-gop.mp4", to: 0.5, in: folder))
+        try stage.player.play()
+        #expect(stage.until(5) { stage.failures.count == 1 })
+        #expect(stage.failures.first?.contains("cut-short-gop.mp4") == true, "\(stage.failures)")
+        #expect(stage.player.state == .failed && stage.finished == 0)
+    }
+
+    @Test func fileIsRemovedWhileItPlays_isShownToItsEnd() throws {
+        let folder = try PrivateFolder()
+        let path = try Self.cut("short-gop.mp4", to: 1, in: folder)
+        let stage = try FilmStage(path)
+        try stage.player.play()
+        #expect(stage.until { stage.number > 10 })
+        try FileManager.default.removeItem(atPath: path)
+        stage.player.seek(to: 11.5)
+        #expect(stage.until { stage.finished == 1 })
+        #expect(stage.until { stage.number == 299 } && stage.failures == [])
+    }
+
+    /// A film of a server that sends nothing for four seconds in its middle.
+    @Test func networkGoesAndComesBack_filmWaits_andGoesOn() throws {
+        let origin = try OriginServer()
+        let whole = try Data(contentsOf: URL(fileURLWithPath: try TestMedia.named("index-first.mp4").path()))
+        try whole.write(to: URL(fileURLWithPath: origin.folder.path + "/film.mp4"))
+        try origin.tell("rate \(whole.count / 10)")
+        try origin.tell("stall \(whole.count / 2) 6 1")
+        let stage = try FilmStage("short-gop.mp4", output: "x11")
+        stage.player.load(uri: origin.url("film.mp4"))
+        try stage.player.play()
+        var hasWaited = false
+        #expect(
+            stage.until(60) {
+                hasWaited = hasWaited || stage.player.isStalled
+                return stage.finished + stage.failures.count > 0
+            })
+        #expect(hasWaited && stage.failures == [] && stage.finished == 1)
+        #expect(stage.until { stage.number == 299 }, "\(stage.number)")
+    }
+
+    @Test func serverIsSilentForEver_isAnError_andPauseIsAnsweredMeanwhile() throws {
+        let origin = try OriginServer()
+        let whole = try Data(contentsOf: URL(fileURLWithPath: try TestMedia.named("index-first.mp4").path()))
+        try whole.write(to: URL(fileURLWithPath: origin.folder.path + "/film.mp4"))
+        try origin.tell("stall \(whole.count / 2) 600 100")
+        let stage = try FilmStage("short-gop.mp4", output: "x11")
+        stage.player.load(uri: origin.url("film.mp4"))
+        try stage.player.play()
+        let heard = stage.ear.duration
+        #expect(stage.until { stage.ear.duration > heard + 1 })
+        let before = ContinuousClock.now
+        stage.player.pause()
+        #expect(stage.player.state == .paused && ContinuousClock.now - before < .milliseconds(200))
+        try stage.player.play()
+        #expect(stage.until(60) { stage.failures.count == 1 })
+        #expect(stage.failures.first?.contains("film.mp4") == true, "\(stage.failures)")
+    }
+}
