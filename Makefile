@@ -72,6 +72,7 @@ bench: ## run the benchmarks; IDLE=60 watches the idle daemon for a minute
 	@Benchmarks/unplug
 	@Benchmarks/foreign
 	@Benchmarks/assets
+	@Benchmarks/movie
 
 check: ## run all checks that a change must pass
 	@Scripts/setup
