@@ -94,10 +94,9 @@ public final class CapturePlugin: Plugin {
     }
 
     /// Looks for cameras anew, unless other sessions use some of those that are known.
-    func lookAgain(besides session: CaptureSession) {
-        guard !sessions.values.contains(where: { $0 !== session && $0.isBusy }) else { return }
-        monitor.stop()
-        monitor.refresh()
+    /// - Returns: whether it does.
+    func lookAgain(besides session: CaptureSession) -> Bool {
+        !sessions.values.contains(where: { $0 !== session && $0.isBusy }) && monitor.lookAgain()
     }
 
     // MARK: Sessions
@@ -127,8 +126,8 @@ public final class CapturePlugin: Plugin {
 
     /// Another process can open cameras that this one cannot any more; the daemon starts it when it is needed.
     private func endIfStuck() {
-        guard sessions.isEmpty, CaptureEngine.hasHungCamera else { return }
-        host.complain("a camera has hung; ending, so that the next session can use it")
+        guard sessions.isEmpty, CaptureEngine.hasLostCamera else { return }
+        host.complain("a camera was lost; ending, so that the next session can use it")
         host.quit(0, ending: self)
     }
 

@@ -83,6 +83,8 @@ final class CaptureSession {
     private var stopReplies: [Reply] = []
     private var endReplies: [Reply] = []
     private var lostCamera: String?
+    /// How often it was opened again since it is lost.
+    private var tries = 0
     private var audio: AudioSessionClient?
     private var driver: GrantDriver?
     var announcement: Announcement<CaptureSession>?
@@ -583,7 +585,9 @@ final class CaptureSession {
     // MARK: Cameras that come and go
 
     func cameraConnected(_ id: String) {
-        if lostCamera == id { tryCameraAgain() }
+        guard lostCamera == id else { return }
+        retry.disarm()
+        openLostCamera()
     }
 
     func cameraDisconnected(_ id: String) {
@@ -606,14 +610,27 @@ final class CaptureSession {
             setInterruption("video-device-not-available")
             emit("WasInterrupted", [.string(interruption)])
             absent.arm(after: Self.absence)
+            tries = 0
         }
         retry.arm(after: 1)
     }
 
     private func tryCameraAgain() {
         guard let id = lostCamera, isRunning else { return }
-        // A server of PipeWire that was restarted is found only by another connection.
-        plugin.lookAgain(besides: self)
+        // A camera that was silent may be the same one. A server of PipeWire that was restarted is found only by another
+        // connection.
+        let isFirst = tries == 0 && plugin.monitor.camera(id) != nil
+        tries += 1
+        if !isFirst, plugin.lookAgain(besides: self) {
+            // If it is there, it is reported as connected.
+            retry.arm(after: 1)
+        } else {
+            openLostCamera()
+        }
+    }
+
+    private func openLostCamera() {
+        guard let id = lostCamera, isRunning else { return }
         guard let camera = plugin.monitor.camera(id) else { return retry.arm(after: 1) }
         do throws(SessionError) {
             try engine?.show(camera)
@@ -625,7 +642,7 @@ final class CaptureSession {
     private func cameraStaysAway() {
         guard lostCamera != nil, let device = configuration.current.camera else { return }
         runtimeError(.resourceNotAvailable, "the camera '\(device.name)' did not come back")
-        plugin.lookAgain(besides: self)
+        _ = plugin.lookAgain(besides: self)
         if take.state == .idle { return stopNow() }
         running = .stopping
         endFilm(.deviceDisconnected)

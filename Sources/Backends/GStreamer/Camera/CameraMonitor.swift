@@ -60,23 +60,70 @@ package final class CameraMonitor {
     /// Begins to look for cameras, if it has not begun; those that are there are known when it returns. Looks again if there is
     /// none: a server of PipeWire that was restarted is found only by another connection.
     package func refresh() {
-        if monitor != nil, !cameras.isEmpty { return }
+        if isLooking || (monitor != nil && !cameras.isEmpty) { return }
         stop()
+        guard let monitor = Self.make(), gst_device_monitor_start(monitor) != 0 else { return }
+        adopt(monitor, isTold: false)
+    }
+
+    /// A monitor on its way between threads.
+    // SAFETY: one thread uses it at a time, and it is GStreamer's, which any thread may use.
+    private final class Handle: @unchecked Sendable {
+        let monitor: UnsafeMutablePointer<GstDeviceMonitor>?
+        init(_ monitor: UnsafeMutablePointer<GstDeviceMonitor>?) { self.monitor = monitor }
+    }
+
+    /// Forgets the cameras, and looks for them on a thread of its own; ``onConnected`` tells what it finds.
+    ///
+    /// PipeWire's library waits for ever for the answer of a server that has ended, if the process still has its connection.
+    /// Then nothing is found, until another process looks.
+    /// - Returns: false if it still waits for an answer.
+    package func lookAgain() -> Bool {
+        guard !isLooking, let made = Self.make() else { return false }
+        let (old, new) = (Handle(monitor), Handle(made))
+        watch = nil
+        monitor = nil
+        forget()
+        isLooking = Errand.run(
+            on: loop,
+            {
+                if let monitor = old.monitor {
+                    gst_device_monitor_stop(monitor)
+                    gst_object_unref(monitor)
+                }
+                return new.monitor.map { gst_device_monitor_start($0) != 0 } ?? false
+            },
+            done: { [weak self] isStarted in
+                guard let self, let monitor = new.monitor else { return }
+                isLooking = false
+                guard isStarted, self.monitor == nil else { return gst_object_unref(monitor) }
+                adopt(monitor, isTold: true)
+            })
+        return isLooking
+    }
+
+    private var isLooking = false
+
+    private static func make() -> UnsafeMutablePointer<GstDeviceMonitor>? {
         Runtime.prepare()
-        guard let monitor = gst_device_monitor_new() else { return }
-        self.monitor = monitor
+        guard let monitor = gst_device_monitor_new() else { return nil }
         gst_device_monitor_add_filter(monitor, "Video/Source", nil)
+        return monitor
+    }
+
+    /// Takes over a monitor that has begun, with the cameras that it knows.
+    private func adopt(_ monitor: UnsafeMutablePointer<GstDeviceMonitor>, isTold: Bool) {
+        self.monitor = monitor
         guard let bus = gst_device_monitor_get_bus(monitor) else { return }
         var poll = GPollFD()
         gst_bus_get_pollfd(bus, &poll)
         gst_object_unref(bus)
-        guard gst_device_monitor_start(monitor) != 0 else { return }
         watch = IOWatch(on: loop, descriptor: poll.fd, events: .readable) { [unowned self] _ in readBus() }
         let list = gst_device_monitor_get_devices(monitor)
         var link = list
         while let item = link {
             if let data = item.pointee.data {
-                add(data.assumingMemoryBound(to: GstDevice.self), isTold: false)
+                add(data.assumingMemoryBound(to: GstDevice.self), isTold: isTold)
                 gst_object_unref(data)
             }
             link = item.pointee.next
@@ -92,6 +139,10 @@ package final class CameraMonitor {
         self.monitor = nil
         gst_device_monitor_stop(monitor)
         gst_object_unref(monitor)
+        forget()
+    }
+
+    private func forget() {
         let gone = cameras.map(\.device.id) + leaving
         cameras = []
         if !leaving.isEmpty { absence.disarm() }

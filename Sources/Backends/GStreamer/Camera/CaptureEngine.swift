@@ -193,9 +193,10 @@ package final class CaptureEngine {
         (camera, next, isSeen) = (nil, nil, false)
     }
 
-    /// Whether a camera has been silent until it was given up: PipeWire's library may not open others in this process then.
+    /// Whether a camera has been silent until it was given up, or it or the microphone has failed: PipeWire's library may not open others in this
+    /// process then, and does not find a server that was started again.
     // SAFETY: used on the one thread of the loop.
-    package private(set) nonisolated(unsafe) static var hasHungCamera = false
+    package private(set) nonisolated(unsafe) static var hasLostCamera = false
 
     /// Closes a camera that may hang: nothing waits for it.
     private func leave(_ source: Source) {
@@ -325,7 +326,6 @@ package final class CaptureEngine {
         guard silentFor >= Self.silence, let opened else { return }
         silentFor = 0
         if wasReopened {
-            Self.hasHungCamera = true
             return lost("it has sent no picture for \(Int(2 * Self.silence)) s")
         }
         // A reader that hangs can stop the pictures of others, too.
@@ -339,6 +339,7 @@ package final class CaptureEngine {
     }
 
     private func lost(_ message: String) {
+        Self.hasLostCamera = true
         closeCamera()
         opened = nil
         onCameraLost?(message)
@@ -594,6 +595,8 @@ package final class CaptureEngine {
     }
 
     private func closeMicrophoneAfterError() {
+        // The cameras may be those of the same server, which has ended.
+        Self.hasLostCamera = true
         let ready = whenHeard
         closeMicrophone()
         ready?()
