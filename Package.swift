@@ -229,8 +229,8 @@ let package = Package(
         room(
             "LiveBackend", path: "Sources/Backends/GStreamer/Live",
             [
-                "GStreamerBackend", "GStreamerBase", "CGStreamer", "CStreaming", "LiveStreaming", "EventLoop",
-                "PluginAPI",
+                "CameraBackend", "Capturing", "GStreamerBackend", "GStreamerBase", "CGStreamer", "CStreaming",
+                "LiveStreaming", "EventLoop", "PluginAPI",
             ]),
         room(
             "CameraBackend", path: "Sources/Backends/GStreamer/Camera",

@@ -5,6 +5,8 @@ public struct LiveSettings: Sendable, Hashable {
         case file(String)
         /// The screen of an X11 server; nil: that of `DISPLAY`.
         case screen(display: String?)
+        /// A camera, by its id, its position or its name; nil: the first one.
+        case camera(String?)
         /// A test picture, with a tone unless there is a microphone.
         case test
     }

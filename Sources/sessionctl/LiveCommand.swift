@@ -16,7 +16,8 @@ struct LiveCommand: ParsableCommand {
 /// `sessionctl live push`.
 struct LivePushCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "push", abstract: "Send a film, the screen or a test picture to a server of live streams.",
+        commandName: "push",
+        abstract: "Send a film, the screen, a camera or a test picture to a server of live streams.",
         discussion: """
             A lost connection is made again, and the encoder and a recording go on meanwhile. While another session, such as \
             a call, interrupts the microphone, viewers see the pictures and hear nothing. On a terminal: m turns the \
@@ -32,6 +33,11 @@ struct LivePushCommand: ParsableCommand {
     var file: String?
     @Flag(help: "Send the screen of the X11 server that DISPLAY names.")
     var screen = false
+    @Option(
+        help: ArgumentHelp(
+            "Send the pictures of this camera: its id, its position (front, back, external) or its name.",
+            valueName: "camera"))
+    var camera: String?
     @Flag(help: "Send a test picture with a tone.")
     var test = false
     @Flag(help: "The sound is that of the microphone, in a session of its own.")
@@ -82,8 +88,8 @@ struct LivePushCommand: ParsableCommand {
     }
 
     func validate() throws {
-        guard [file != nil, screen, test].filter(\.self).count == 1 else {
-            throw ValidationError("say what to send: --file FILE, --screen or --test")
+        guard [file != nil, screen, camera != nil, test].filter(\.self).count == 1 else {
+            throw ValidationError("say what to send: --file FILE, --screen, --camera CAMERA or --test")
         }
         if let bitrate, !(64...100_000).contains(bitrate) {
             throw ValidationError("--bitrate needs 64 to 100000 kbit/s")
@@ -105,6 +111,8 @@ struct LivePushCommand: ParsableCommand {
         var options: [(String, Value)] = []
         if let file {
             options += [("source", .string("file")), ("file", .string(try FileArgument.path(file)))]
+        } else if let camera {
+            options += [("source", .string("camera")), ("camera", .string(camera))]
         } else {
             options.append(("source", .string(screen ? "screen" : "test")))
         }

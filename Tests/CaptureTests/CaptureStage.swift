@@ -30,8 +30,15 @@ final class CaptureStage {
         try manifest.replacingOccurrences(
             of: "Exec=sessiond-capture", with: "Exec=" + (try builtProduct(named: "sessiond-capture"))
         ).write(toFile: plugins + "/capture.plugin", atomically: true, encoding: .utf8)
+        let live = try String(
+            contentsOf: repository.appendingPathComponent("data/plugins/live.plugin"), encoding: .utf8)
+        try live.replacingOccurrences(
+            of: "Exec=sessiond-live", with: "Exec=" + (try builtProduct(named: "sessiond-live"))
+        ).write(toFile: plugins + "/live.plugin", atomically: true, encoding: .utf8)
         environment = VirtualCamera.environment(server).merging(bus.environment) { $1 }
-            .merging(["XDG_DATA_HOME": "/nowhere", "XDG_DATA_DIRS": folder.path + "/data"]) { $1 }
+            .merging([
+                "XDG_DATA_HOME": "/nowhere", "GIO_USE_PROXY_RESOLVER": "dummy", "XDG_DATA_DIRS": folder.path + "/data",
+            ]) { $1 }
             .merging(hasMachine ? ["DBUS_SYSTEM_BUS_ADDRESS": bus.address] : [:]) { $1 }
         if hasMachine { machine = try FakeMachine(on: bus) }
         camera = try VirtualCamera(server, rate: rate)

@@ -147,8 +147,8 @@ import Testing
     @Test func wrongCommands_areRefusedWithAReason() throws {
         let stage = try SessionctlStage()
         let rows: [(words: [String], code: Int32, text: String)] = [
-            (["rtmp://host/live/key"], 64, "--file FILE, --screen or --test"),
-            (["rtmp://host/live/key", "--test", "--screen"], 64, "--file FILE, --screen or --test"),
+            (["rtmp://host/live/key"], 64, "--file FILE, --screen, --camera CAMERA or --test"),
+            (["rtmp://host/live/key", "--test", "--screen"], 64, "--file FILE, --screen, --camera CAMERA or --test"),
             (["rtmp://host/live/key", "--test", "--device", "x"], 64, "need --microphone"),
             (["http://host/live", "--test"], 1, "rtmp:, rtmps: or srt:"),
             (["rtmp://host/live", "--test"], 1, "the key is missing"),

@@ -75,6 +75,16 @@ import Testing
         #expect(!catchUp.isStalled)
     }
 
+    @Test func clockThatStands_isStalled() {
+        var catchUp = CatchUp(target: 0.2)
+        for tick in 0..<10 as Range<UInt64> {
+            _ = catchUp.observe(Seen(behind: 0.4, silence: 0.1 * Double(tick)), at: tick * 100_000)
+        }
+        #expect(catchUp.isStalled)
+        _ = catchUp.observe(Seen(behind: 0.5, silence: 0), at: 1_000_000)
+        #expect(!catchUp.isStalled)
+    }
+
     @Test func networkThatNeedsMore_getsIt_andLaterLess() {
         var catchUp = CatchUp(target: 0.2)
         _ = catchUp.observe(Seen(behind: 1, silence: 0, late: 1), at: 1_000_000)

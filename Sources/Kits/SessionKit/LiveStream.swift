@@ -22,6 +22,8 @@ public actor LiveStream {
         case file(String)
         /// The screen of an X11 server; nil: that of `DISPLAY`.
         case screen(display: String? = nil)
+        /// A camera, by its id, its position (`front`, `back`, `external`) or its name; nil: the first one.
+        case camera(String? = nil)
         /// A test picture with a tone.
         case test
     }
@@ -190,6 +192,9 @@ public actor LiveStream {
         case .screen(let display):
             values.append(("source", .string("screen")))
             if let display { values.append(("display", .string(display))) }
+        case .camera(let name):
+            values.append(("source", .string("camera")))
+            if let name { values.append(("camera", .string(name))) }
         case .test: values.append(("source", .string("test")))
         }
         if let size = options.size {

@@ -9,7 +9,7 @@
 /// - What is more than 5 s behind, or twice the target if that is longer, is left out.
 /// - After the stream came too late, it needs a longer delay than the target: that is not shortened for a minute, and then bit
 ///   by bit. Otherwise the sound would break off again and again.
-/// - Nothing has arrived for half a second, and all that has arrived was shown: it is stalled.
+/// - Nothing has arrived for half a second, and all that has arrived was shown, or nothing moves: it is stalled.
 public struct CatchUp: Sendable, Hashable {
     public enum Action: Sendable, Hashable {
         /// Play at this rate from now on.
@@ -53,6 +53,9 @@ public struct CatchUp: Sendable, Hashable {
     public private(set) var isStalled = false
     private var need = Need()
     private var late = 0
+    /// At the last observation, and for how many the same.
+    private var behind = 0.0
+    private var still = 0
     /// Since when the delay was too long without a break, in microseconds; nil: it is not.
     private var tooLongSince: UInt64?
 
@@ -67,7 +70,10 @@ public struct CatchUp: Sendable, Hashable {
     /// - Parameter now: in microseconds, as of `MonotonicClock`.
     public mutating func observe(_ seen: Observation, at now: UInt64) -> Action? {
         let wasStalled = isStalled
-        isStalled = seen.silence >= 0.5 && seen.behind < 0.1
+        // The clock of the sound may stand before all of the pictures were shown.
+        still = seen.silence >= 0.5 && abs(seen.behind - behind) < 0.01 ? still + 1 : 0
+        behind = seen.behind
+        isStalled = seen.silence >= 0.5 && (seen.behind < 0.1 || still >= 3)
         // After a break, all is late.
         if wasStalled { late = seen.late }
         if seen.late != late {

@@ -14,7 +14,8 @@ struct LiveOptions {
     var desktopEntry = ""
 
     private static let known: Set = [
-        "source", "file", "display", "microphone", "input", "category", "on-interruption", "stream-key", "bitrate",
+        "source", "file", "display", "camera", "microphone", "input", "category", "on-interruption", "stream-key",
+        "bitrate",
         "audio-bitrate", "adaptive", "filter", "gop", "size", "frame-rate", "latency", "record", "overwrite", "give-up",
         "name",
         "desktop-entry",
@@ -25,18 +26,23 @@ struct LiveOptions {
         let reader = try OptionReader(dictionary, known: Array(Self.known))
         let file = try reader.string("file")
         let display = try reader.string("display")
-        let source = try reader.string("source") ?? (file == nil ? "test" : "file")
+        let camera = try reader.string("camera")
+        let source = try reader.string("source") ?? (file != nil ? "file" : camera != nil ? "camera" : "test")
         switch source {
         case "file":
             guard let file else { throw Failure(.badParameter("with the source 'file', 'file' names the film")) }
             settings = LiveSettings(.file(try Self.path(file, "file")))
         case "screen": settings = LiveSettings(.screen(display: display))
+        case "camera": settings = LiveSettings(.camera(camera))
         case "test": settings = LiveSettings(.test)
-        case let other: throw Failure(.badParameter("'source' must be file, screen or test, not \(quoted(other))"))
+        case let other:
+            throw Failure(.badParameter("'source' must be file, screen, camera or test, not \(quoted(other))"))
         }
-        guard file == nil || source == "file", display == nil || source == "screen" else {
+        guard file == nil || source == "file", display == nil || source == "screen", camera == nil || source == "camera"
+        else {
             throw Failure(
-                .badParameter("'file' and 'display' belong to the sources file and screen, not to '\(source)'"))
+                .badParameter(
+                    "'file', 'display' and 'camera' belong to the sources file, screen and camera, not to '\(source)'"))
         }
         settings.hasMicrophone = try reader.bool("microphone") ?? false
         input = try reader.string("input")

@@ -3,7 +3,7 @@ import CStreaming
 package import Capturing
 package import EventLoop
 import GStreamerBackend
-import GStreamerBase
+package import GStreamerBase
 import PluginAPI
 
 /// The cameras of this machine, as GStreamer finds them: through PipeWire, where several programs can use one, and through V4L2
@@ -26,7 +26,7 @@ package final class CameraMonitor {
         fileprivate func isSame(as other: UnsafeMutablePointer<GstDevice>) -> Bool { handle == other }
 
         /// A new source element of the camera, with a floating reference; nil if it is gone.
-        func makeSource() -> Elements.Element? {
+        package func makeSource() -> Elements.Element? {
             guard let source = gst_device_create_element(handle, "camera") else { return nil }
             // The provider of PipeWire 0.3 gives only the first time stamp, and its pictures belong to the camera.
             for property in ["do-timestamp", "always-copy"] where shim_has_property(source, property) != 0 {
@@ -56,6 +56,13 @@ package final class CameraMonitor {
     deinit { stop() }
 
     package func camera(_ id: String) -> Camera? { cameras.first { $0.device.id == id } }
+
+    /// A camera by its id, its position or its name; nil: the first one.
+    package func camera(called text: String?) -> Camera? {
+        guard let text else { return cameras.first }
+        return camera(text) ?? cameras.first { $0.device.position.rawValue == text }
+            ?? cameras.first { $0.device.name == text }
+    }
 
     /// Begins to look for cameras, if it has not begun; those that are there are known when it returns. Looks again if there is
     /// none: a server of PipeWire that was restarted is found only by another connection.

@@ -11,13 +11,14 @@ struct LiveChain {
     let encoder: String
 
     /// - Throws: `EncoderNotFound` with the package, `NotSupported`.
-    init(_ settings: LiveSettings) throws(SessionError) {
+    /// - Parameter camera: the elements behind it.
+    init(_ settings: LiveSettings, camera: String? = nil) throws(SessionError) {
         guard let encoder = Runtime.find(Encoders.h264.elements) else { throw Self.missing("H.264", Encoders.h264) }
         guard let sound = Runtime.find(Encoders.aac.elements) else { throw Self.missing("AAC", Encoders.aac) }
         self.encoder = encoder
         hasSound = true
         let pictures = [
-            Self.source(of: settings), "videoconvert", "videoscale", Self.rate(settings),
+            camera ?? Self.source(of: settings), "videoconvert", "videoscale", Self.rate(settings),
             "capsfilter name=format caps=\"\(Self.format(settings))\"", LiveFilters.chain(settings.filters),
             "queue name=late max-size-buffers=0 max-size-bytes=0 max-size-time=1000000000 "
                 + (settings.isFile ? "" : "leaky=downstream"),
@@ -47,6 +48,7 @@ struct LiveChain {
         case .file: "queue name=picture-head max-size-buffers=4 ! clocksync ! videoflip video-direction=auto"
         case .screen(let display):
             "ximagesrc name=screen use-damage=false\(Self.name(of: display)) ! capsfilter caps=\"video/x-raw,framerate=\(settings.frameRate ?? 30)/1\""
+        case .camera: ""
         case .test:
             "videotestsrc is-live=true pattern=smpte75 horizontal-speed=2 "
                 + "! capsfilter caps=\"video/x-raw,framerate=\(settings.frameRate ?? 30)/1\""
@@ -73,14 +75,17 @@ struct LiveChain {
         }
         return switch settings.source {
         case .file: "queue name=sound-head max-size-time=1000000000 ! clocksync"
-        case .screen: "audiotestsrc is-live=true wave=silence"
+        case .screen, .camera: "audiotestsrc is-live=true wave=silence"
         case .test: "audiotestsrc is-live=true freq=440 volume=0.1"
         }
     }
 
     /// A film keeps its pictures as they are unless a rate is wanted.
     private static func rate(_ settings: LiveSettings) -> String {
-        settings.isFile && settings.frameRate != nil ? "videorate" : ""
+        switch settings.source {
+        case .file, .camera: settings.frameRate != nil ? "videorate" : ""
+        case .screen, .test: ""
+        }
     }
 
     private static func format(_ settings: LiveSettings) -> String {

@@ -7,7 +7,7 @@ import Glibc
 public import LiveStreaming
 public import PluginAPI
 
-/// A live stream of a film, a screen or a test picture: one encoder for the pictures and one for the sound, whose output goes
+/// A live stream of a film, a screen, a camera or a test picture: one encoder for the pictures and one for the sound, whose output goes
 /// to a server and, at the same time, into a file.
 ///
 /// The encoders never stop and never wait: a lost connection costs only what the viewers miss, and the recording is without a
@@ -20,6 +20,7 @@ public final class LivePush: LiveEngine {
     private let target: LiveTarget
     private let chain: LiveChain
     private let pipeline: Pipeline
+    private let camera: LiveCamera?
     private var tracks: FilmTracks?
     private var microphone: LiveMicrophone?
     private var output: LiveOutput?
@@ -33,6 +34,7 @@ public final class LivePush: LiveEngine {
     /// The state after the output is gone.
     private var last = LiveState.idle
     private lazy var patience = Timer(on: loop) { [unowned self] in
+        if let camera { return look(at: camera) }
         fail(SessionError(.timedOut, "the source gave no picture within \(Int(Self.sourceTime)) s"))
     }
     private lazy var closing = Timer(on: loop) { [unowned self] in
@@ -45,6 +47,8 @@ public final class LivePush: LiveEngine {
     }
     /// How many errors the screen had given at the last look.
     private var screenErrors: guint = 0
+    /// At the last look at the camera.
+    private var seenPictures: UInt64 = 0
     private var isSizeKept = false
     private lazy var screenLook = Timer(on: loop) { [unowned self] in lookAtScreen() }
     /// The pictures before and after the queue of the encoder: freed after the pipeline.
@@ -52,6 +56,8 @@ public final class LivePush: LiveEngine {
 
     /// Seconds between two looks at the screen.
     private static let screenInterval = 0.5
+    /// Seconds between two looks at a camera.
+    private static let cameraTime = 5.0
     /// Seconds until the streams of a film are known.
     private static let sourceTime = 10.0
     /// Seconds that completing the file may take.
@@ -84,7 +90,8 @@ public final class LivePush: LiveEngine {
         }
         try Self.require(target)
         try LiveFilters.require(settings.filters)
-        chain = try LiveChain(settings)
+        if case .camera(let name) = settings.source { camera = try LiveCamera(name, on: loop) } else { camera = nil }
+        chain = try LiveChain(settings, camera: camera?.description)
         do throws(PipelineError) {
             pipeline = try Pipeline(chain.text, on: loop, reachesServer: true)
         } catch {
@@ -94,6 +101,7 @@ public final class LivePush: LiveEngine {
         counts.initialize(repeating: 0, count: 2)
         pipeline.onMessage = { [unowned self] in received($0) }
         prepareEncoder()
+        try camera?.enter(pipeline)
         LiveFilters.set(settings.filters, in: pipeline)
         if settings.hasMicrophone {
             microphone = LiveMicrophone(in: pipeline, mixer: "mixer", identity, device: device)
@@ -133,7 +141,7 @@ public final class LivePush: LiveEngine {
             if let file = pipeline.child("file") { shim_set_string(file, "location", path) }
         case .screen(let display):
             if let display, let screen = pipeline.child("screen") { shim_set_string(screen, "display-name", display) }
-        case .test: break
+        case .camera, .test: break
         }
     }
 
@@ -230,6 +238,11 @@ public final class LivePush: LiveEngine {
         guard pipeline.setState(GST_STATE_PLAYING) else {
             return fail(sourceFailure(pipeline.popError(item: itemName) ?? "it cannot be opened"))
         }
+        // One that hangs gives no error.
+        if let camera {
+            camera.open(in: pipeline)
+            patience.arm(after: Self.sourceTime)
+        }
         output.start()
         let reply = started
         started = nil
@@ -249,6 +262,17 @@ public final class LivePush: LiveEngine {
             gst_element_sync_state_with_parent(screen)
         }
         screenErrors = shim_screen_errors()
+    }
+
+    /// A camera that hangs, or is unplugged, may give no error.
+    private func look(at camera: LiveCamera) {
+        guard pictures != seenPictures else {
+            return fail(
+                SessionError(
+                    .timedOut, "the camera '\(camera.name)' has sent no picture for \(Int(Self.cameraTime)) s or more"))
+        }
+        seenPictures = pictures
+        patience.arm(after: Self.cameraTime)
     }
 
     /// From the first picture on.
@@ -378,6 +402,8 @@ public final class LivePush: LiveEngine {
                 .resourceNotAvailable,
                 "the screen cannot be read: \(text); is DISPLAY that of an X11 server? A screen of Wayland cannot be sent"
             )
+        case .camera:
+            SessionError(.resourceNotAvailable, "the camera '\(camera?.name ?? "")' cannot be read: \(text)")
         case .test: SessionError(.resourceNotAvailable, "the test picture cannot be made: \(text)")
         }
     }
