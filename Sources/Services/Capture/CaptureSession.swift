@@ -187,6 +187,7 @@ final class CaptureSession {
 
     private func listen(to engine: CaptureEngine) {
         engine.onPictures = { [unowned self] in changing { picturesCame() } }
+        engine.onReopen = { [unowned self] id in plugin.monitor.camera(id) }
         engine.onCameraLost = { [unowned self] message in changing { cameraLost(message) } }
         engine.onPreviewLost = { [unowned self] message in changing { previewGone("screen-lost", message) } }
         engine.onSoundLost = { [unowned self] message in

@@ -24,6 +24,8 @@ package final class CaptureEngine {
     package var onCameraLost: ((String) -> Void)?
     /// The microphone, or the sound server, is gone; with its words.
     package var onSoundLost: ((String) -> Void)?
+    /// How a camera is opened now: it may have left and come back meanwhile. Nil: it is gone.
+    package var onReopen: ((_ id: String) -> CameraMonitor.Camera?)?
     /// The pipeline cannot go on.
     package var onFailed: ((String) -> Void)?
 
@@ -332,7 +334,8 @@ package final class CaptureEngine {
         wasReopened = true
         closeCamera()
         do throws(SessionError) {
-            try open(opened)
+            // With PipeWire 1.4, a camera without hardware leaves with its last reader, and comes back as another node.
+            try open(onReopen?(opened.device.id) ?? opened)
         } catch {
             lost(error.reason)
         }
