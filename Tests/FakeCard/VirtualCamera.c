@@ -1,5 +1,6 @@
 // A camera without hardware for PipeWire: pictures that carry their number, as 16 dark or bright fields and, below, their
-// complement. Commands on standard input: freeze, thaw; its end ends the camera.
+// complement. Commands on standard input: freeze, thaw; its end ends the camera. It prints "ready", and when the picture 0 was sent, by
+// CLOCK_MONOTONIC in microseconds.
 //
 //   camera NAME POSITION WIDTH HEIGHT RATE
 #include <fcntl.h>
@@ -38,7 +39,7 @@ int main(int count, char **words) {
     gst_element_set_state(pipeline, GST_STATE_PLAYING);
     gint64 next = g_get_monotonic_time();
     gboolean frozen = FALSE;
-    printf("ready\n");
+    printf("ready\nfirst %lld\n", (long long)next);
     fflush(stdout);
     for (unsigned number = 0;; number++) {
         struct pollfd input = {.fd = 0, .events = POLLIN};

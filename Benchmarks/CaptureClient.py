@@ -1,0 +1,218 @@
+"""The measurements of Benchmarks/capture: CaptureClient.py FOLDER"""
+import array, os, statistics, subprocess, sys, threading, time
+
+import dbus
+import dbus.mainloop.glib
+from gi.repository import GLib
+
+FOLDER = sys.argv[1]
+RUNS, MINUTE, FILM = (int(os.environ.get(name, usual)) for name, usual in (("RUNS", 9), ("MINUTE", 60), ("FILM", 60)))
+RATE, SOUND = 30, 48000
+SESSION = "org.sessiond1.CaptureSession"
+
+dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
+bus = dbus.SessionBus()
+loop = GLib.MainLoop()
+
+
+class Camera:
+    """A camera without hardware, and when each of its pictures was sent."""
+
+    def __init__(self):
+        self.program = subprocess.Popen(
+            [FOLDER + "/camera", "front", "front", "640", "480", str(RATE)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self.program.stdout.readline() == "ready\n"
+        self.first = int(self.program.stdout.readline().split()[1]) / 1e6
+
+    def time(self, number): return self.first + number / RATE
+
+
+def place():
+    plugins = dbus.Interface(bus.get_object("org.sessiond1", "/org/sessiond1"), "org.sessiond1.Plugins")
+    for entry in plugins.List():
+        if entry.get("kind") == "capture" and entry.get("bus-name"): return str(entry["bus-name"])
+    return None
+
+
+def begin_plugin():
+    """Starts the plugin, as a command does, and waits until it knows the camera."""
+    while b"front" not in subprocess.run(["sessionctl", "camera", "list"], capture_output=True).stdout: time.sleep(0.2)
+    return place()
+
+
+def session(name, outputs, sound=False):
+    capture = dbus.Interface(bus.get_object(name, "/org/sessiond1/capture"), "org.sessiond1.Capture")
+    path = capture.CreateSession("Benchmark", dbus.Dictionary({}, signature="sv"))
+    made = dbus.Interface(bus.get_object(name, path), SESSION)
+    none = dbus.Dictionary({}, signature="sv")
+    made.AddInput("front", none)
+    if sound: made.AddInput("default", none)
+    for kind in outputs: made.AddOutput(kind, none)
+    return path, made
+
+
+def value(name, path, key):
+    return dbus.Interface(bus.get_object(name, path), "org.freedesktop.DBus.Properties").Get(SESSION, key)
+
+
+def signal(path, member, request):
+    """Calls `request`, and waits for a signal of the session: seconds between both."""
+    seen = []
+    match = bus.add_signal_receiver(
+        lambda *values: (seen.append((time.monotonic(), values)), loop.quit()), member, SESSION, path=path)
+    begun = time.monotonic()
+    request()
+    if not seen: loop.run()
+    match.remove()
+    return seen[0][0] - begun, seen[0][1]
+
+
+def pictures(film):
+    """The number in each picture of a film."""
+    raw = subprocess.run(
+        ["ffmpeg", "-nostdin", "-v", "error", "-xerror", "-i", film, "-an", "-vf", "scale=16:2:flags=area", "-vsync", "0", "-pix_fmt",
+         "gray", "-f", "rawvideo", "-"], capture_output=True, check=True).stdout
+    return [sum(1 << bit for bit in range(16) if raw[at + bit] > 128) for at in range(0, len(raw), 32)]
+
+
+def onsets(samples, start=0.0):
+    """When sound begins after silence, in seconds."""
+    found, quiet = [], SOUND
+    for place, sample in enumerate(samples):
+        if abs(sample) > 2000:
+            if quiet > SOUND // 4: found.append(start + place / SOUND)
+            quiet = 0
+        else: quiet += 1
+    return found
+
+
+class Ticks(threading.Thread):
+    """Plays a tick each second, and notes when it arrives at the microphone."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        second = array.array("h", [0] * SOUND)
+        for place in range(SOUND // 50): second[place] = 20000 if place // 24 % 2 else -20000
+        self.file = FOLDER + "/ticks.raw"
+        with open(self.file, "wb") as file:
+            for _ in range(FILM + 30): second.tofile(file)
+        raw = ["--raw", f"--rate={SOUND}", "--channels=1", "--format=s16le"]
+        self.player = subprocess.Popen(["pacat", "--device=mic", *raw, self.file])
+        self.ear = subprocess.Popen(
+            ["parec", "--device=microphone", "--latency-msec=5", *raw], stdout=subprocess.PIPE, bufsize=0)
+        self.places, self.blocks = [], []
+
+    def run(self):
+        quiet, count = SOUND, 0
+        while True:
+            block = self.ear.stdout.read(4096)
+            now = time.monotonic()
+            if not block: return
+            samples = array.array("h", block[:len(block) & ~1])
+            for place, sample in enumerate(samples):
+                if abs(sample) > 2000:
+                    if quiet > SOUND // 4: self.places.append((count + place) / SOUND)
+                    quiet = 0
+                else: quiet += 1
+            count += len(samples)
+            self.blocks.append((count / SOUND, now - count / SOUND))
+
+    @property
+    def heard(self):
+        """Blocks come late, and never early: so the earliest one around a tick tells when it was there. The clock of a sound server that
+        has lost cycles is slower than that of the machine, so only those around it count."""
+        return [place + min(begun for at, begun in self.blocks if abs(at - place) < 3) for place in self.places]
+
+    def end(self):
+        self.player.kill()
+        self.ear.kill()
+
+
+def memory(process):
+    with open(f"/proc/{process}/status") as status:
+        return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmRSS"))
+
+
+def film(name, seconds, path, sound, watch=None):
+    """Records a film: the session's properties at its end."""
+    at, made = session(name, ["movie-file"], sound)
+    made.StartRunning()
+    options = dbus.Dictionary({"maximum-duration": dbus.Double(seconds)}, signature="sv")
+    timer = watch and GLib.timeout_add_seconds(60, watch)
+    _, (_, success, reason) = signal(at, "DidFinishRecording", lambda: made.StartRecording(path, options))
+    if timer: GLib.source_remove(timer)
+    dropped = int(value(name, at, "DroppedFrames"))
+    made.StopRunning()
+    return bool(success), str(reason), dropped
+
+
+camera = Camera()
+name = begin_plugin()
+
+print(f"camera → first picture, ms (median of {RUNS}; limit: 1.2 × gst-launch, which also starts a process)")
+wanted = "video/x-raw,format=YUY2,width=640,height=480"
+starts, launches, photos = [], [], []
+for _ in range(RUNS):
+    path, made = session(name, ["photo"])
+    begun = time.monotonic()
+    made.StartRunning()
+    starts.append(time.monotonic() - begun)
+    took, (_, _, error) = signal(
+        path, "DidCapturePhoto", lambda: made.CapturePhoto(FOLDER + "/photo.jpg", dbus.Dictionary({}, signature="sv")))
+    assert not error, error
+    photos.append(took)
+    made.StopRunning()
+    begun = time.monotonic()
+    subprocess.run(
+        ["gst-launch-1.0", "-q", "pipewiresrc", "target-object=front", "do-timestamp=true", "num-buffers=1", "!", wanted, "!", "fakesink"],
+        check=True, timeout=20, stderr=subprocess.DEVNULL)
+    launches.append(time.monotonic() - begun)
+start, launch = statistics.median(starts), statistics.median(launches)
+print(f"here {start * 1e3:8.1f}   gst-launch {launch * 1e3:8.1f}   of gst-launch {start / launch:.2f}")
+print(f"\na photo in JPEG, saved, ms (median, most; limit: two pictures, {2e3 / RATE:.1f})")
+print(f"here {statistics.median(photos) * 1e3:8.1f} {max(photos) * 1e3:8.1f}")
+
+print(f"\na film of {MINUTE} s, 640x480 at {RATE}/s with sound, on {os.cpu_count()} processors")
+print("               pictures   in the file   counted as missing   of the camera, not in the film")
+for load in (0, 4):
+    busy = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(load)]
+    file = f"{FOLDER}/film{load}.mp4"
+    success, reason, dropped = film(name, MINUTE, file, True)
+    for loop_process in busy: loop_process.kill()
+    numbers = pictures(file)
+    skipped = sum(max(0, after - before - 1) for before, after in zip(numbers, numbers[1:]))
+    print(f"{load} busy loops   {MINUTE * RATE:8} {len(numbers):13} {dropped:20} {skipped:32}{'' if success else '   ' + reason}")
+
+print(f"\na film of {FILM} s: picture - sound, ms (median of five ticks; limit: 20), and the plugin's memory, MB")
+ticks = Ticks()
+ticks.start()
+process = dbus.Interface(bus.get_object("org.freedesktop.DBus", "/"), "org.freedesktop.DBus").GetConnectionUnixProcessID(name)
+sizes = []
+file = FOLDER + "/step.mp4"
+success, reason, dropped = film(name, FILM, file, True, lambda: sizes.append(memory(process)) or True)
+sizes.append(memory(process))
+ticks.end()
+numbers = pictures(file)
+raw = subprocess.run(
+    ["ffmpeg", "-nostdin", "-v", "error", "-i", file, "-vn", "-ac", "1", "-ar", str(SOUND), "-f", "s16le", "-"],
+    capture_output=True, check=True).stdout
+sounds = onsets(array.array("h", raw))
+
+
+HEARD = ticks.heard
+
+
+def offset(sound):
+    """At one tick: how much later a picture is in the film than the sound of the same moment."""
+    place = min(range(len(numbers)), key=lambda place: abs(place / RATE - sound))
+    # What the film's beginning is by the pictures around it, and by the nearest tick that was heard.
+    near = range(max(0, place - RATE // 2), min(len(numbers), place + RATE // 2))
+    by_pictures = statistics.median(camera.time(numbers[at]) - at / RATE for at in near)
+    by_sound = min((heard - sound for heard in HEARD), key=lambda by: abs(by - by_pictures))
+    return (by_sound - by_pictures) * 1e3
+
+
+first, last = [offset(sound) for sound in sounds[1:6]], [offset(sound) for sound in sounds[-6:-1]]
+print(f"begin {statistics.median(first):8.1f}   end {statistics.median(last):8.1f}   pictures {len(numbers)} of {FILM * RATE}, "
+      f"{dropped} counted as missing")
+print("memory each minute " + " ".join(f"{size:.1f}" for size in sizes))
