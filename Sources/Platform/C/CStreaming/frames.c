@@ -68,7 +68,8 @@ static gboolean write_all(const shim_frames *frames, int file, const guint8 *byt
         if (done < 0 && errno != EAGAIN) return FALSE;
         struct pollfd waits[2] = {{.fd = file, .events = POLLOUT}, {.fd = frames->wake, .events = POLLIN}};
         poll(waits, 2, -1);
-        if (waits[1].revents) return FALSE;
+        // The reader has left, even if there is another one by now.
+        if (waits[1].revents || waits[0].revents & POLLERR) return FALSE;
     }
     return TRUE;
 }
