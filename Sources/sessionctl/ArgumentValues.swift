@@ -29,6 +29,18 @@ extension CompletionKind {
         .custom { words, _, _ in ((try? service(words).sessions()) ?? []).map(\.name) }
     }
 
+    /// The names of the existing sessions, and of the programs that play or record without one.
+    static var sessionsAndPrograms: CompletionKind {
+        .custom { words, _, _ in
+            guard let service = try? service(words) else { return [] }
+            let sessions = ((try? service.sessions()) ?? []).map(\.name)
+            let strangers = ((try? service.streams()) ?? []).filter(\.isStranger).map(\.program)
+            return (sessions + strangers).reduce(into: []) { names, name in
+                if !name.isEmpty, !names.contains(where: { $0 == name }) { names.append(name) }
+            }
+        }
+    }
+
     /// The uids of the existing inputs.
     static var inputs: CompletionKind {
         .custom { words, _, _ in

@@ -27,7 +27,7 @@ struct CommandNames {
         return Complaint(code: 64, message: text)
     }
 
-    private static func name(of command: any ParsableCommand.Type) -> String {
+    static func name(of command: any ParsableCommand.Type) -> String {
         command.configuration.commandName ?? String(describing: command).lowercased()
     }
 

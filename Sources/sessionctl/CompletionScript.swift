@@ -11,17 +11,15 @@ enum CompletionScript {
         else { return nil }
         let script = Sessionctl.completionScript(for: shell)
         switch shell {
-        case .bash: return corrected(script, bash)
-        case .fish: return corrected(script, fish)
+        case .bash: return corrected(script, bash + queriesInBash)
+        case .zsh: return corrected(script, queriesInZsh)
+        case .fish: return corrected(script, fish + queriesInFish)
         default: return script
         }
     }
 
     private static func corrected(_ script: String, _ changes: [(old: String, new: String)]) -> String {
-        changes.reduce(script) { text, change in
-            guard let place = text.firstRange(of: change.old) else { return text }
-            return text.replacingCharacters(in: place, with: change.new)
-        }
+        changes.reduce(script) { text, change in text.replacing(first: change.old, with: change.new) }
     }
 
     /// bash takes all words for names of files. If there is a folder with the name of a session, it adds a slash. So only
@@ -53,17 +51,76 @@ enum CompletionScript {
             new: "        commandline -o $argv 2>/dev/null; or echo 0\n"
         )
     ]
-}
 
-extension String {
-    fileprivate func firstRange(of part: String) -> Range<String.Index>? {
-        let (bytes, wanted) = (Array(utf8), Array(part.utf8))
-        guard wanted.count <= bytes.count else { return nil }
-        return (0...(bytes.count - wanted.count)).first { bytes[$0..<($0 + wanted.count)].elementsEqual(wanted) }
-            .map { utf8.index(startIndex, offsetBy: $0)..<utf8.index(startIndex, offsetBy: $0 + wanted.count) }
+    // MARK: The words of `library list`
+
+    // The parser offers the subcommands of `library` only, and no words of the one that may be left out: `songs`,
+    // `albums` and so on.
+
+    private static let queries = LibraryListCommand.Preset.allCases
+    private static let libraryCommands = LibraryCommand.configuration.subcommands.map { CommandNames.name(of: $0) }
+
+    private static var queriesInBash: [(old: String, new: String)] {
+        let commands = libraryCommands.joined(separator: " ")
+        let branch = "    \(libraryCommands.joined(separator: "|")))\n"
+        return [
+            (
+                old: branch,
+                new: """
+                    \(queries.map(\.rawValue).joined(separator: "|")))
+                        # The subcommand may be left out before these words
+                        unparsed_words=("${subcommand}" "${unparsed_words[@]}")
+                        _sessionctl_library_list
+                        ;;
+                \(branch)
+                """
+            ),
+            (
+                old: "compgen -W '\(commands)'",
+                new: "compgen -W '\(commands) \(queries.map(\.rawValue).joined(separator: " "))'"
+            ),
+        ]
     }
 
-    fileprivate func replacingCharacters(in range: Range<String.Index>, with text: String) -> String {
-        String(self[..<range.lowerBound]) + text + String(self[range.upperBound...])
+    private static var queriesInZsh: [(old: String, new: String)] {
+        let branch = "        \(libraryCommands.joined(separator: "|")))\n"
+        let first = "            'list:\(LibraryListCommand.configuration.abstract)'\n"
+        return [
+            (old: first, new: first + queries.map { "            '\($0.rawValue):\($0.abstract)'\n" }.joined()),
+            (
+                old: branch,
+                new: """
+                        \(queries.map(\.rawValue).joined(separator: "|")))
+                            words=(list "${words[@]}")
+                            (( CURRENT++ ))
+                            _sessionctl_library_list && ret=0
+                            ;;
+                \(branch)
+                """
+            ),
+        ]
+    }
+
+    private static var queriesInFish: [(old: String, new: String)] {
+        let words = queries.map(\.rawValue).joined(separator: " ")
+        let open = """
+                    case 'library'
+                        __sessionctl_parse_subcommand 0 'version' 'h/help'
+
+            """
+        let offer =
+            "complete -c 'sessionctl' -n '__sessionctl_should_offer_completions_for_positional "
+            + "\"sessionctl library\" -eq 1' -fa "
+        return [
+            (
+                old: open,
+                new: open
+                    + "            contains -- \"$unparsed_tokens[1]\" \(words); and set -p unparsed_tokens list\n"
+            ),
+            (
+                old: offer + "'list'",
+                new: queries.map { "\(offer)'\($0.rawValue)' -d '\($0.abstract)'\n" }.joined() + offer + "'list'"
+            ),
+        ]
     }
 }

@@ -12,7 +12,7 @@ struct ExplainCommand: ParsableCommand {
 
     @Argument(
         help: "A session by its number or path, or all sessions of a program by (part of) its name or its process id.",
-        completion: .sessions)
+        completion: .sessionsAndPrograms)
     var session: String
     @OptionGroup var output: OutputOptions
     @OptionGroup var bus: BusOptions

@@ -110,6 +110,15 @@ struct LibraryListCommand: ParsableCommand {
 
     enum Preset: String, ExpressibleByArgument, CaseIterable {
         case status, songs, albums, artists, compilations, composers, genres, playlists, podcasts, audiobooks
+
+        /// For the completions of shells.
+        var abstract: String {
+            switch self {
+            case .status: "Show the folders and the number of items."
+            case .songs, .albums, .artists, .compilations, .composers, .genres, .playlists, .podcasts, .audiobooks:
+                "List \(rawValue)."
+            }
+        }
     }
 
     @Argument(help: "What to list; default: status.")

@@ -139,7 +139,8 @@ import Testing
 
     @Test(arguments: [
         ("explain M", "Music"), ("show The", #"The\ Phone"#), ("show T", #"The\ Phone"#),
-        ("record --option allow-blue", "allow-bluetooth-a2dp"),
+        ("record --option allow-blue", "allow-bluetooth-a2dp"), ("library so", "songs"), ("library sea", "search"),
+        ("library songs --al", "--album-artist"), ("library list albu", "albums"),
     ])
     func shellCompletion_offersSessionsAndOptions(words: String, expected: String) throws {
         let stage = try SessionctlStage()
@@ -167,6 +168,23 @@ import Testing
         #expect(said == "complete -F _sessionctl sessionctl\n-o filenames")
     }
 
+    /// These words may stand without the subcommand `list`, and have its options.
+    @Test func libraryQueries_areOfferedByEveryShell() throws {
+        let stage = try SessionctlStage()
+        for shell in ["bash", "zsh", "fish"] {
+            let script = try stage.run(["--generate-completion-script", shell]).text
+            let part =
+                switch shell {
+                case "bash": "status|songs|albums|artists"
+                case "zsh": "'albums:List albums.'"
+                default: "\"sessionctl library\" -eq 1' -fa 'albums'"
+                }
+            #expect(script.components(separatedBy: part).count == 2, "\(shell)")
+        }
+        let zsh = try stage.run(["--generate-completion-script", "zsh"]).text
+        #expect(zsh.contains("status|songs|") && zsh.contains("words=(list \"${words[@]}\")"))
+    }
+
     /// fish 4 of Debian 13 completes only on a terminal.
     @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: fish 3 of Debian 12"))
     func fish_completesSessionsWithoutAComplaint() throws {
@@ -177,6 +195,16 @@ import Testing
         let child = try Child("fish", ["--no-config", "-c", script], environment: try stage.programs())
         #expect(child.wait(timeout: 60) == .code(0))
         #expect(child.output == ["The Phone"] && child.errors == [], "\(child.output) \(child.errors)")
+        let library = try Child(
+            "fish",
+            [
+                "--no-config", "-c",
+                "sessionctl --generate-completion-script fish | source; complete -C 'sessionctl library so'; "
+                    + "complete -C 'sessionctl library songs --album-'",
+            ], environment: try stage.programs())
+        #expect(library.wait(timeout: 60) == .code(0))
+        #expect(
+            library.output == ["songs\tList songs.", "--album-artist\tOf albums by this artist."], "\(library.output)")
     }
 
     @Test func emptyRequests_haveClearAnswers() throws {
