@@ -9,6 +9,8 @@ struct Complaint: Error {
     let message: String
 
     static func refused(_ message: String) -> Complaint { Complaint(code: 1, message: message) }
+    /// Something is wrong in the arguments.
+    static func usage(_ message: String) -> Complaint { Complaint(code: 64, message: message) }
     static func unreachable(_ message: String) -> Complaint { Complaint(code: 69, message: message) }
 
     init(code: Int32, message: String) {
@@ -20,7 +22,7 @@ struct Complaint: Error {
     init(_ failure: Failure, system: Bool = false) {
         switch failure.name {
         case _ where failure.isDaemonMissing:
-            self = .unreachable("sessiond is not running: start it with \(Complaint.howToStart(system: system))")
+            self = .notRunning(system: system)
         case Failure.Name.accessDenied:
             // The bus describes the rejected message; the service says what is not allowed.
             let isOfBus = failure.message.includes("interface=") || failure.message.isEmpty
@@ -30,8 +32,8 @@ struct Complaint: Error {
                 : "the bus does not allow it: permit the program's sandbox to talk to sessiond"
             self = .refused(isOfBus ? ofBus : failure.message.escaped)
         case Failure.Name.noReply, "org.freedesktop.DBus.Error.Timeout", "org.freedesktop.DBus.Error.TimedOut":
-            self = .unreachable(
-                "sessiond does not answer; its process may be stopped: continue it with 'pkill -CONT -x sessiond'")
+            // A service that does not answer has been recognized before (``Absence``).
+            self = .unreachable("there was no answer in time; 'sessionctl doctor' may tell why")
         case Failure.Name.unknownMethod, Failure.Name.unknownInterface, Failure.Name.unknownProperty:
             self = .refused("the program that was asked does not know this request: update it, or restart it")
         case Failure.Name.unknownObject: self = .refused("it does not exist any more")
@@ -43,10 +45,16 @@ struct Complaint: Error {
                         + "or tells why not")
             } else {
                 // The names of errors and the platform's numbers are for programs: `--json` has them.
-                let text = Wording.forPeople(failure.message).escaped
+                var text = Wording.forPeople(failure.message).escaped
+                let exists = BusName.errorPrefix + SessionError.Code.fileAlreadyExists.rawValue
+                if failure.name == exists, text.hasSuffix(" exists already") { text += ": " + Wording.replacement }
                 self = .refused(text.isEmpty ? "it was refused; 'sessionctl doctor' may tell why" : text)
             }
         }
+    }
+
+    static func notRunning(system: Bool) -> Complaint {
+        .unreachable("sessiond is not running: start it with \(howToStart(system: system))")
     }
 
     private static func howToStart(system: Bool) -> String {

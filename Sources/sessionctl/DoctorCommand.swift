@@ -168,8 +168,8 @@ private final class Examination {
             }
         case .failure(let failure)
         where [Failure.Name.noReply, "org.freedesktop.DBus.Error.Timeout"].contains(failure.name):
-            diagnosis.add(
-                "service", .error, "sessiond\(number) does not answer", remedy: process.map { "kill -KILL \($0)" })
+            let silent = SilentService(process: process)
+            diagnosis.add("service", .error, silent.text, remedy: silent.remedy)
         case .failure(let failure):
             let who = program.map { "the program \($0)" } ?? "another program"
             diagnosis.add(
@@ -268,11 +268,11 @@ private final class Examination {
         case .unreachable:
             diagnosis.add(
                 "sound server", .error, "none is running, or it does not accept this user",
-                remedy: serverCommand("start"))
+                remedy: SoundServerAdvice.command("start"))
             tellNeighbours(nil)
         case .silent:
             diagnosis.add(
-                "sound server", .error, "it is there and does not answer", remedy: serverCommand("restart"))
+                "sound server", .error, "it is there and does not answer", remedy: SoundServerAdvice.command("restart"))
             tellNeighbours(nil)
         case .found(let server): tell(server, isConnected)
         }
@@ -284,34 +284,12 @@ private final class Examination {
             diagnosis.add("sound server", .ok, ServerLabel(service["ServerName"]?.stringValue ?? "").text)
         case false:
             diagnosis.add(
-                "sound server", .error, "the service is not connected to any", remedy: systemServerCommand)
+                "sound server", .error, "the service is not connected to any", remedy: SoundServerAdvice.systemCommand)
         case nil:
             diagnosis.add(
                 "sound server", .unknown, "only the service knows which one it uses, and it does not run")
         }
         tellNeighbours(nil)
-    }
-
-    /// For a machine without a login: the unit that is installed with sessiond, see sessiond(8).
-    private var systemServerCommand: String {
-        guard ManifestFiles.executable("pulseaudio", beside: nil) != nil else {
-            return "apt install pulseaudio && systemctl enable --now sessiond-pulseaudio"
-        }
-        return access("/run/systemd/system", F_OK) == 0
-            ? "systemctl enable --now sessiond-pulseaudio" : "pulseaudio --system --daemonize"
-    }
-
-    /// For the installed sound server.
-    private func serverCommand(_ verb: String) -> String? {
-        let hasSystemd = access("/run/systemd/system", F_OK) == 0
-        func has(_ program: String) -> Bool { ManifestFiles.executable(program, beside: nil) != nil }
-        // A server that is only started is not there after the next login.
-        let words = verb == "start" ? "enable --now" : verb
-        if has("pipewire-pulse") {
-            return hasSystemd ? "systemctl --user \(words) pipewire-pulse" : "pipewire-pulse &"
-        }
-        if has("pulseaudio") { return hasSystemd ? "systemctl --user \(words) pulseaudio" : "pulseaudio --start" }
-        return "apt install pipewire-audio"
     }
 
     private func tell(_ server: ServerProbe, _ isConnected: Bool?) {

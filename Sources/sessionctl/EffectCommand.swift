@@ -36,6 +36,8 @@ final class Effects: FrontEnd {
     /// The playing sounds, by number.
     private var playing: Set<UInt32> = []
     private var code: Int32 = 0
+    /// There is no sound server; that is being told.
+    private var isSilent = false
 
     init(_ paths: [String], _ arguments: [String], _ service: Service) throws {
         self.paths = paths
@@ -79,12 +81,18 @@ final class Effects: FrontEnd {
     }
 
     private func refused(_ failure: Failure) {
+        // The other sounds would say the same.
+        if SoundServerAdvice.concerns(failure.message) {
+            if !isSilent { end(failure) }
+            isSilent = true
+            return
+        }
         let complaint = service.complaint(failure)
         code = complaint.code
         complain(complaint.message)
     }
 
-    private func endIfOver() { if pending == 0, playing.isEmpty { end(code) } }
+    private func endIfOver() { if pending == 0, playing.isEmpty, !isSilent { end(code) } }
 
     override func pressed(_ key: Keyboard.Key) { if case .letter("q") = key { end(code) } }
 }

@@ -2,6 +2,7 @@ import DBus
 import EventLoop
 import Glibc
 import PluginAPI
+import SessionBus
 
 /// The common part of `play`, `record` and `effect`: a plugin process, keys and a progress line on a terminal, and a
 /// clean exit in every case.
@@ -72,7 +73,30 @@ class FrontEnd {
         end(complaint.code)
     }
 
-    func end(_ failure: Failure) { end(service.complaint(failure)) }
+    func end(_ failure: Failure) {
+        tellServer(failure.message) { [weak self] advice in
+            guard let self else { return }
+            end(advice.map(Complaint.refused) ?? service.complaint(failure))
+        }
+    }
+
+    /// What is done with the sound server, as in "then play again".
+    var purpose: String { "play" }
+
+    /// What to do if that message says that there is no sound server; nil if it says something else.
+    func tellServer(_ message: String, _ then: @escaping (String?) -> Void) {
+        guard SoundServerAdvice.concerns(message) else { return then(nil) }
+        service.call(
+            "Get", [.string(BusName.manager), .string("ServerConnected")], interface: StandardName.properties
+        ) { [weak self] answer in
+            guard let self, case .success(let values) = answer else { return then(nil) }
+            let isElsewhere = values.first?.unwrapped.boolValue == true
+            then(
+                isElsewhere
+                    ? SoundServerAdvice.elsewhere
+                    : SoundServerAdvice.absent(isSystem: service.bus.isSystem, purpose))
+        }
+    }
 
     // MARK: Output
 

@@ -1,7 +1,6 @@
 import ArgumentParser
 import DBus
 import EventLoop
-import Glibc
 import MediaValues
 import PluginAPI
 import SessionBus
@@ -123,13 +122,14 @@ class Playback: FrontEnd {
             path: ObjectPath.root, interface: BusName.manager, member: "ServicesLost", sender: BusName.service
         ) { [unowned self] _ in
             // Playback would not resume automatically, and without a terminal, no user can resume it.
-            if !isInteractive { end(Complaint.refused("MediaServicesFailed: no connection to the sound server")) }
+            if !isInteractive { end(Self.serverEnded) }
         }
-        plugin.onItemFailed = { [unowned self] message in
-            hasFailed = true
-            complain(message.escaped)
-        }
+        plugin.onItemFailed = { [unowned self] in skipped($0.escaped) }
         plugin.watch(Self.mpris.path) { [unowned self] in if $0["Metadata"] != nil { look() } }
+    }
+
+    private static var serverEnded: Complaint {
+        .refused("the sound server has ended: start it with '\(SoundServerAdvice.command("start"))', then play again")
     }
 
     override func start() { load() }
@@ -157,6 +157,12 @@ class Playback: FrontEnd {
         }
     }
 
+    /// An item cannot be played; the message gives the reason.
+    func skipped(_ message: String) {
+        hasFailed = true
+        complain(message)
+    }
+
     private func refused(_ failure: Failure) {
         guard isInteractive, announced != nil else { return end(failure) }
         complain(service.complaint(failure).message)
@@ -167,8 +173,7 @@ class Playback: FrontEnd {
     override func finished(_ success: Bool) { end(hasFailed || !success ? 1 : 0) }
 
     override func failed(_ message: String) {
-        complain(message)
-        end(1)
+        tellServer(message) { [weak self] advice in self?.end(Complaint.refused(advice ?? message)) }
     }
 
     override func changed(_ properties: [String: Value]) {
@@ -211,23 +216,11 @@ class Playback: FrontEnd {
         guard mayPlay, announced == nil else { return }
         plugin.get("State") { [weak self] state in
             guard let self, state?.stringValue == "stopped", announced == nil else { return }
-            service.call(
-                "Get", [.string(BusName.manager), .string("ServerConnected")],
-                interface: StandardName.properties
-            ) { [weak self] answer in
-                guard let self, announced == nil, case .success(let values) = answer else { return }
-                let isOwn = values.first?.unwrapped.boolValue == true
-                end(Complaint.refused("MediaServicesFailed: " + (isOwn ? Self.ownServerAway : Self.serverAway)))
+            tellServer("no sound server") { [weak self] advice in
+                guard let self, announced == nil, let advice else { return }
+                end(Complaint.refused(advice))
             }
         }
-    }
-
-    private static let serverAway = "no sound server is running: start one, then play again"
-    /// The message for a sessiond that uses another server.
-    private static var ownServerAway: String {
-        let server = getenv("PULSE_SERVER").map { "'\(String(cString: $0).escaped)' (PULSE_SERVER) " }
-        return "the sound server \(server ?? "")cannot be reached from here, but sessiond is connected to one: "
-            + (server == nil ? "set PULSE_SERVER to the same value as sessiond" : "correct PULSE_SERVER, or unset it")
     }
 
     /// Prints the playing item by its title if it has one; also the next song of a radio.

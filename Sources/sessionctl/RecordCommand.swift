@@ -36,6 +36,13 @@ struct RecordCommand: ParsableCommand {
         if let duration, !(duration > 0 && duration < 1e9) {
             throw ValidationError("--duration needs a number of seconds above 0")
         }
+        if let rate, !(1_000...384_000).contains(rate.rounded()) {
+            throw ValidationError("--rate needs 1000 to 384000 Hz")
+        }
+        if let channels, !(1...8).contains(channels) { throw ValidationError("--channels needs 1 to 8") }
+        if let bitDepth, ![8, 16, 24, 32].contains(bitDepth) {
+            throw ValidationError("--bit-depth needs 8, 16, 24 or 32")
+        }
     }
 
     func run() throws {
@@ -117,6 +124,8 @@ final class Recording: FrontEnd {
         }
     }
 
+    override var purpose: String { "record" }
+
     private func record() {
         // Earlier parts of the recording count.
         let rest = duration.map { max(0.01, $0 - line.position) }
@@ -158,7 +167,7 @@ final class Recording: FrontEnd {
         hasFailed = true
         close { [unowned self] in
             if line.position > 0 { sayLength() }
-            end(Complaint.refused(message))
+            tellServer(message) { [weak self] advice in self?.end(Complaint.refused(advice ?? message)) }
         }
     }
 

@@ -2,6 +2,8 @@ import ArgumentParser
 import DBus
 import MediaValues
 import PluginAPI
+import PulseBackend
+import SessionBus
 
 /// `sessionctl watch`.
 struct WatchCommand: ParsableCommand {
@@ -61,6 +63,20 @@ struct WatchCommand: ParsableCommand {
         if let audio, !(1...10_000).contains(audio) {
             throw ValidationError("--audio needs the number of a sound track, from 1")
         }
+        try Self.check(output: output)
+    }
+
+    /// The words that the movie player knows for its output.
+    static func check(output: String?) throws {
+        guard let output, !["auto", "x11", "wayland", "none"].contains(output) else { return }
+        guard output.hasPrefix("x11:") else {
+            throw ValidationError("--output needs auto, x11, x11:ID, wayland or none")
+        }
+        let number = output.dropFirst(4)
+        let id = number.hasPrefix("0x") ? UInt32(number.dropFirst(2), radix: 16) : UInt32(number)
+        guard let id, id != 0 else {
+            throw ValidationError("--output needs the number of a window after x11:, such as x11:0x3a00007")
+        }
     }
 
     /// The words of ``MovieScaling``.
@@ -73,12 +89,21 @@ struct WatchCommand: ParsableCommand {
 
     func run() throws {
         let service = try Service(bus)
+        // What these choose is known only when the film is open, and without a server it is never opened.
+        if audio != nil || from != nil, case .unreachable = ServerProbe.look(on: service.loop) {
+            let isElsewhere = try service.ask(
+                "Get", [.string(BusName.manager), .string("ServerConnected")], interface: StandardName.properties
+            ).first?.unwrapped.boolValue
+            throw Complaint.refused(
+                isElsewhere == true
+                    ? SoundServerAdvice.elsewhere : SoundServerAdvice.absent(isSystem: bus.system, "play"))
+        }
         var entries = try LibraryChoice.entries(items, nil, service)
         if let from, from.seconds > 0, let first = entries.first?.asProperties {
             entries[0] = .properties(first.merging(["bookmark": .double(from.seconds)]) { $1 }.map { ($0, $1) })
         }
         if subtitles != nil, entries.count != 1 {
-            throw Complaint(code: 64, message: "--subtitles belongs to one film: give one")
+            throw Complaint.usage("--subtitles belongs to one film: give one")
         }
         let words = try session.arguments(name: "sessionctl watch", in: .playback)
         try FilmPlayback(entries, words, service, self).run()
@@ -109,6 +134,8 @@ class FilmPlayback: Playback {
     private var areSubtitlesAdded = false
     /// Of the film, in the queue.
     private var place = ""
+    /// It is the first one that is played.
+    private var isFirst = true
 
     init(_ items: [Value], _ arguments: [String], _ service: Service, _ wish: WatchCommand) throws {
         self.wish = wish
@@ -145,10 +172,19 @@ class FilmPlayback: Playback {
         guard let number = wish.audio, !isChosen else { return super.play() }
         isWaitingForTracks = tracks.isEmpty
         guard !tracks.isEmpty else { return }
+        if let lack = lack(ofSound: number) { return end(Complaint.refused(lack)) }
         movieCall("SelectTrack", [.string("audio"), .int32(Int32(number - 1))]) {
             $0.isChosen = true
             $0.startPlaying()
         }
+    }
+
+    /// A film without that sound track; the player counts from 0, and the user from 1.
+    private func lack(ofSound number: Int) -> String? {
+        let count = tracks.count { $0["type"]?.stringValue == "audio" }
+        guard number > count else { return nil }
+        let range = count == 0 ? "no sound" : count == 1 ? "one, number 1" : "1 to \(count)"
+        return "there is no sound track \(number): the film has \(range)"
     }
 
     private func startPlaying() { super.play() }
@@ -174,6 +210,7 @@ class FilmPlayback: Playback {
         } else if let number = wish.audio, !isChosen, line.state == "playing" {
             // A film that follows.
             isChosen = true
+            if let lack = lack(ofSound: number) { return complain(lack) }
             movieCall("SelectTrack", [.string("audio"), .int32(Int32(number - 1))], isByKey: true)
         }
     }
@@ -195,8 +232,10 @@ class FilmPlayback: Playback {
     override func changed(_ properties: [String: Value]) {
         if let next = properties["CurrentItem"]?.objectPathValue, next != place {
             isChosen = false
+            isFirst = place.isEmpty
             place = next
         }
+        if let duration = properties["Duration"]?.doubleValue { refuseLateBegin(duration) }
         if let list = properties["Tracks"]?.arrayValue { learn(list.compactMap(\.asProperties)) }
         if let isOn = properties["Fullscreen"]?.boolValue { isFullscreen = isOn }
         if let rate = properties["Rate"]?.doubleValue { self.rate = rate }
@@ -207,6 +246,23 @@ class FilmPlayback: Playback {
             setFullscreen(true)
         }
         super.changed(properties)
+    }
+
+    /// The first film ends before the time at which it should begin.
+    private func refuseLateBegin(_ duration: Double) {
+        guard let from = wish.from?.seconds, isFirst, duration > 0, from >= duration else { return }
+        end(
+            Complaint.refused(
+                "--from \(Wording.clock(from)) is after the end of the film, which lasts \(Wording.clock(duration))"))
+    }
+
+    /// The player describes what is not a film as what is not sound.
+    override func failed(_ message: String) { super.failed(Self.ofFilm(message)) }
+    override func skipped(_ message: String) { super.skipped(Self.ofFilm(message)) }
+
+    private static func ofFilm(_ message: String) -> String {
+        message.replacing(
+            first: "it is not audio in a known format", with: "it is neither a film nor sound in a known format")
     }
 
     private func tellMissingScreen() {

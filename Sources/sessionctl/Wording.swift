@@ -5,8 +5,11 @@ import Timeline
 
 /// Texts for users. Escapes everything that comes from clients and servers.
 enum Wording {
-    /// The message of an error without the platform's number at its end, such as ` (!pri)` or ` (-50)`.
-    static func forPeople(_ message: String) -> String {
+    /// The message of an error without the platform's number at its end, such as ` (!pri)` or ` (-50)`, and with commands
+    /// and options in the place of the words for programs.
+    static func forPeople(_ message: String) -> String { withCommands(withoutNumber(message)) }
+
+    private static func withoutNumber(_ message: String) -> String {
         for code in SessionError.Code.allCases where !code.platformCode.isEmpty {
             let suffix = " (\(code.platformCode))"
             if message.hasSuffix(suffix) { return String(message.dropLast(suffix.count)) }

@@ -57,6 +57,48 @@ import Testing
         withExtendedLifetime(client) {}
     }
 
+    /// Every command and the doctor give one advice, and it helps.
+    @Test func stoppedService_isContinuedByTheCommandThatIsTold() throws {
+        let process = stage.daemon.daemon.processID
+        stage.daemon.daemon.suspend()
+        defer { stage.daemon.daemon.resume() }
+        let outcome = try stage.run(["list"], timeout: 30)
+        #expect(outcome.code == 69 && outcome.complaint.contains("'kill -CONT \(process)'"), "\(outcome)")
+        expectPlain(outcome.complaint)
+        let doctor = try stage.run(["doctor"], timeout: 60)
+        #expect(doctor.code == 1 && doctor.text.contains("→ kill -CONT \(process)"), "\(doctor)")
+        try Child.run("sh", ["-c", "kill -CONT \(process)"])
+        #expect(try stage.run(["list"]).code == 0)
+    }
+
+    /// The bus starts it, and it never takes its name.
+    @Test func serviceThatNeverComes_isToldAsNotRunning() throws {
+        let services = try PrivateFolder()
+        _ = try services.file("org.sessiond1.service", "[D-BUS Service]\nName=org.sessiond1\nExec=/bin/sleep 60\n")
+        let bus = try PrivateBus(services: [services.path])
+        let outcome = try SessionctlStage.outcome(
+            of: try Child(
+                try builtProduct(named: "sessionctl"), ["list"], environment: SessionctlStage.environment(on: bus)),
+            [], 30)
+        #expect(outcome.code == 69 && outcome.complaint.contains("is not running: start it with"), "\(outcome)")
+        expectPlain(outcome.complaint)
+    }
+
+    @Test(arguments: [["play"], ["watch"], ["watch", "--from", "1"], ["effect"], ["record", "--duration", "1"]])
+    func noSoundServer_isToldWithTheCommandThatStartsOne(command: [String]) throws {
+        let outcome = try stage.run(command + [stage.tone("one.wav", seconds: 0.2)], timeout: 60)
+        let purpose = command[0] == "record" ? "record" : "play"
+        let start = "sessionctl: no sound server is running: start one with '"
+        #expect(outcome.code == 1 && outcome.errors.last?.hasPrefix(start) == true, "\(outcome)")
+        #expect(outcome.errors.last?.hasSuffix("', then \(purpose) again") == true, "\(outcome)")
+        expectPlain(outcome.complaint)
+    }
+
+    @Test func keyOfALiveStreamIsMissing_theOptionIsNamed() throws {
+        let outcome = try stage.run(["live", "push", "rtmp://host/app", "--test"], timeout: 60)
+        #expect(outcome.code == 1 && outcome.complaint.contains("--key-file"), "\(outcome)")
+    }
+
     @Test(arguments: [40, 60, 80] as [UInt16]) func longError_isWrappedBetweenWords(columns: UInt16) throws {
         let name = "a-session-that-does-not-exist"
         let terminal = try PseudoTerminal(
