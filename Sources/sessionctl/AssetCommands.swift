@@ -128,7 +128,17 @@ struct ThumbnailCommand: ParsableCommand {
         if at == nil, every == nil, size != nil || exact || output != nil {
             throw ValidationError("--size, --exact and --output need --at or --every; see also --flavor")
         }
+        let times = try at.map(Self.words) ?? []
+        if at != nil, times.isEmpty { throw ValidationError("--at needs a time, in seconds or percent") }
+        if let output {
+            let names = NumberedName(try FileArgument.path(output))
+            // How many pictures --every takes is not known yet.
+            guard let names, names.isNumbered || times.count <= 1 else { throw ValidationError(Self.numberNeeded) }
+        }
     }
+
+    private static let numberNeeded =
+        "--output needs a %d for the number of the picture, such as '\(NumberedName.standard)'"
 
     func run() throws {
         let place = try AssetPlace(file, Service(bus))
@@ -141,8 +151,7 @@ struct ThumbnailCommand: ParsableCommand {
         guard let names = NumberedName(try FileArgument.path(output ?? NumberedName.standard)),
             names.isNumbered || times.count == 1
         else {
-            throw Complaint.refused(
-                "--output needs a %d for the number of the picture, such as '\(NumberedName.standard)'")
+            throw Complaint.usage(Self.numberNeeded)
         }
         var options: [(String, Value)] = [
             ("mode", .string(exact ? "exact" : "nearest-key-frame")), ("format", .string(names.format)),
@@ -152,6 +161,8 @@ struct ThumbnailCommand: ParsableCommand {
         let job = FollowedJob(place)
         var count = 0
         var failures = 0
+        // The plugin writes to names of its own, which are changed afterwards.
+        job.wording = { names.withTarget($0) }
         job.onImage = { requested, actual, path, error in
             count += 1
             let name = names.path(count)
@@ -210,13 +221,17 @@ struct ThumbnailCommand: ParsableCommand {
             let count = Int(min(10_000, try duration() / every))
             return (0...max(0, count)).map { Double($0) * every }.filter { $0 < length ?? 0 }
         }
-        return try (at ?? "").split(separator: ",").map { word in
+        return try Self.words(at ?? "").map { $0.isShare ? $0.number / 100 * (try duration()) : $0.number }
+    }
+
+    /// The words of `--at`: seconds, or shares of the film in percent.
+    private static func words(_ text: String) throws -> [(number: Double, isShare: Bool)] {
+        try text.split(separator: ",").map { word in
             let isShare = word.hasSuffix("%")
             guard let number = Double(isShare ? word.dropLast() : word), number >= 0, number < 1e9 else {
-                throw Complaint(
-                    code: 64, message: "--at needs numbers of seconds or percent, not '\(String(word).escaped)'")
+                throw ValidationError("--at needs numbers of seconds or percent, not '\(String(word).escaped)'")
             }
-            return isShare ? number / 100 * (try duration()) : number
+            return (number, isShare)
         }
     }
 }
@@ -252,6 +267,19 @@ private struct NumberedName {
         guard isNumbered else { return head }
         let text = String(number)
         return head + String(repeating: "0", count: max(0, width - text.count)) + text + tail
+    }
+
+    /// A message about a file of the plugin, with the name that was asked for.
+    ///
+    /// The plugin's names end with the number of the picture, such as `-00001.jpg`.
+    func withTarget(_ message: String) -> String {
+        let start = "'\((folder == "/" ? "" : folder).escaped)/sessiond-"
+        guard message.hasPrefix(start) else { return message }
+        let rest = message.dropFirst(start.count)
+        guard let end = rest.firstIndex(of: "'"),
+            let number = rest[..<end].prefix(while: { $0 != "." }).split(separator: "-").last.flatMap({ Int($0) })
+        else { return message }
+        return "'\(path(number).escaped)" + rest[end...]
     }
 
     /// The format of the picture, from the extension.
@@ -293,19 +321,20 @@ struct ExportCommand: ParsableCommand {
     @OptionGroup var bus: BusOptions
 
     func validate() throws {
+        if type == nil { try ExportName.check(target) }
         if let from, !(from >= 0) { throw ValidationError("--from needs a number of seconds from 0 on") }
         if let to, !(to > from ?? 0) { throw ValidationError("--to needs a later time than --from") }
     }
 
     func run() throws {
-        if type == nil { try ExportName.check(target) }
         let path = try FileArgument.path(target)
         let place = try AssetPlace(file, Service(bus))
         if estimate { return try tellEstimate(place) }
         let arguments: [Value] = [.string(place.uri), .string(path), .properties(options)]
         if detach {
             let job = try place.ask("Export", arguments).first?.objectPathValue ?? ""
-            return Output.line(output.json ? JSON.object(.export, [("Job", .objectPath(job))]) : job)
+            return Output.line(
+                output.json ? JSON.object(.export, [("Job", .objectPath(job))]) : JobInfo.label(of: job).escaped)
         }
         let job = FollowedJob(place)
         var line = ProgressLine()

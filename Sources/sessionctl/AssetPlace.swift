@@ -63,6 +63,9 @@ final class FollowedJob {
     /// A picture: requested and actual time, path, error.
     var onImage: (Double, Double, String, String) -> Void = { _, _, _, _ in }
 
+    /// Changes the message of an error for the user.
+    var wording: (String) -> String = { $0 }
+
     private(set) var properties: [String: Value] = [:]
     private let place: PluginPlace
     private var path = ""
@@ -165,6 +168,6 @@ final class FollowedJob {
         guard code == nil else { return }
         code = complaint.code
         ProgressLine.clearIfDrawn()
-        Output.complain(complaint.message)
+        Output.complain(wording(complaint.message))
     }
 }

@@ -138,7 +138,8 @@ struct CacheFetchCommand: ParsableCommand {
         let arguments = [Value.string(url), try CachePlace.options(header, [("detached", .bool(detach))])]
         if detach {
             let job = try place.ask("Prefetch", arguments).first?.objectPathValue ?? ""
-            return Output.line(output.json ? JSON.object(.fetch, [("Job", .objectPath(job))]) : job)
+            return Output.line(
+                output.json ? JSON.object(.fetch, [("Job", .objectPath(job))]) : JobInfo.label(of: job).escaped)
         }
         let job = FollowedJob(place)
         var line = ProgressLine()

@@ -1,3 +1,4 @@
+import ArgumentParser
 import PluginAPI
 
 /// The name of the file that `export` writes: its ending tells the format.
@@ -9,7 +10,7 @@ enum ExportName {
             return
         }
         let endings = ExportFileType.allCases.map { "." + $0.rawValue }.joined(separator: ", ")
-        throw Complaint.refused(
+        throw ValidationError(
             "\(path.escaped): no export writes '\(String(name[dot...]).escaped)'; "
                 + "use a name that ends with one of \(endings), or name the format with --type")
     }

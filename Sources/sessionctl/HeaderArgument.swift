@@ -17,7 +17,7 @@ enum HeaderArgument {
     static func pair(_ text: String) throws -> (name: String, value: String) {
         guard let colon = text.firstIndex(of: ":"), colon != text.startIndex else {
             // The message does not contain the text, which may be a secret.
-            throw Complaint.refused("a --header must be 'Name: value'")
+            throw Complaint.usage("a --header must be 'Name: value'")
         }
         return (String(text[..<colon]), String(text[text.index(after: colon)...].drop { $0 == " " }))
     }

@@ -18,7 +18,9 @@ struct JobInfo {
     subscript(_ property: String) -> Value? { properties[property] }
 
     /// Its path without the common start: `assets/3`.
-    var label: String {
+    var label: String { Self.label(of: path) }
+
+    static func label(of path: String) -> String {
         let parts = path.split(separator: "/")
         return parts.count == 5 && parts[3] == "job" ? "\(parts[2])/\(parts[4])" : path
     }

@@ -32,6 +32,7 @@ struct LiveWatchCommand: ParsableCommand {
 
     func validate() throws {
         if let latency, !(0.05...60).contains(latency) { throw ValidationError("--latency needs 0.05 to 60 seconds") }
+        try WatchCommand.check(output: output)
     }
 
     func run() throws {

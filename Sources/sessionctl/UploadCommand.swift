@@ -77,6 +77,9 @@ struct UploadCommand: ParsableCommand {
     }
 
     func validate() throws {
+        guard ["http://", "https://"].contains(where: { url.lowercased().hasPrefix($0) && url.count > $0.count }) else {
+            throw ValidationError("'\(url.escaped)' is no address: it must begin with http:// or https://")
+        }
         if tus, let method, method != .tus { throw ValidationError("--tus and --method \(method.rawValue) contradict") }
         if let answerTimeout, !(1...86_400 ~= answerTimeout) {
             throw ValidationError("--answer-timeout needs 1 to 86400 seconds")
@@ -99,7 +102,7 @@ struct UploadCommand: ParsableCommand {
         }
         for text in field {
             guard let sign = text.firstIndex(of: "="), sign != text.startIndex else {
-                throw Complaint.refused("'\(text.escaped)': a --field must be NAME=VALUE")
+                throw Complaint.usage("'\(text.escaped)': a --field must be NAME=VALUE")
             }
             options.form[String(text[..<sign])] = String(text[text.index(after: sign)...])
         }

@@ -57,6 +57,28 @@ import Testing
         withExtendedLifetime(client) {}
     }
 
+    /// What sessionctl itself finds wrong in the arguments is wrong usage, and the message names the option.
+    @Test(arguments: [
+        (["watch", "film.mp4", "--output", "x12"], "--output"), (["watch", "film.mp4", "--output", "x11:0"], "x11:0x"),
+        (["live", "watch", "rtmp://host/live/a", "--output", "no"], "--output"),
+        (["thumbnail", "film.mp4", "--at", "1,2", "-o", "one.jpg"], "%d"),
+        (["thumbnail", "film.mp4", "--at", ",", "-o", "one.jpg"], "--at"),
+        (["thumbnail", "film.mp4", "--at", "soon"], "--at"),
+        (["thumbnail", "film.mp4", "--every", "1", "-o", "%x"], "%d"),
+        (["record", "take.wav", "--rate", "5"], "1000 to 384000 Hz"),
+        (["record", "take.wav", "--rate", "nan"], "--rate"),
+        (["record", "take.wav", "--channels", "9"], "--channels"),
+        (["record", "take.wav", "--bit-depth", "12"], "--bit-depth"),
+        (["upload", "film.mp4", "notaurl"], "https://"), (["upload", "film.mp4", "http://"], "https://"),
+        (["upload", "film.mp4", "http://host/", "--field", "x"], "NAME=VALUE"),
+        (["upload", "film.mp4", "http://host/", "--header", "x"], "Name: value"),
+        (["export", "film.mp4", "film.avi"], "--type"),
+    ]) func wrongArgument_isWrongUsage(command: [String], text: String) throws {
+        let outcome = try stage.run(command)
+        #expect(outcome.code == 64 && outcome.complaint.contains(text), "\(outcome)")
+        expectPlain(outcome.complaint)
+    }
+
     /// Every command and the doctor give one advice, and it helps.
     @Test func stoppedService_isContinuedByTheCommandThatIsTold() throws {
         let process = stage.daemon.daemon.processID

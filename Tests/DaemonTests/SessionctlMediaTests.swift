@@ -29,8 +29,64 @@ import Testing
     {
         let film = try stage.tone("film.wav", seconds: 0.2)
         let outcome = try stage.run(["export", film, stage.file(name)])
-        #expect(outcome.code == 1 && outcome.complaint.contains(".mp4, .mov, .m4a, .webm"), "\(outcome)")
+        #expect(outcome.code == 64 && outcome.complaint.contains(".mp4, .mov, .m4a, .webm"), "\(outcome)")
         #expect(!FileManager.default.fileExists(atPath: stage.file(name)))
+    }
+
+    private func installFilms() throws {
+        let plugins = pulse.folder.path + "/.local/share/sessiond/plugins"
+        try FileManager.default.createDirectory(atPath: plugins, withIntermediateDirectories: true)
+        try FileManager.default.copyItem(
+            atPath: repository.path + "/data/plugins/assets.plugin", toPath: plugins + "/assets.plugin")
+    }
+
+    @Test func targetThatExists_isRefusedWithTheOptionThatReplacesIt_andADetachedJobIsNamedAsInJobs() throws {
+        try installFilms()
+        let film = try TestMedia.named("short-gop.mp4").path()
+        _ = try stage.daemon.bus.folder.file("out.mp4", "old")
+        let refused = try stage.run(["export", film, stage.file("out.mp4")], timeout: 60)
+        #expect(refused.code == 1 && refused.complaint.hasSuffix("replace it with --overwrite"), "\(refused)")
+        let begun = try stage.run(["export", "--detach", film, stage.file("new.mp4")], timeout: 60)
+        #expect(begun.code == 0 && begun.text.hasPrefix("assets/"), "\(begun)")
+        let jobs = try stage.run(["jobs"])
+        #expect(jobs.output.contains { $0.hasPrefix(begun.text + " ") }, "\(jobs)")
+    }
+
+    @Test func pictureThatCannotBeWritten_isNamedAsItWasAskedFor() throws {
+        try installFilms()
+        let film = try TestMedia.named("short-gop.mp4").path()
+        let target = stage.file("nowhere/shot-%d.jpg")
+        let outcome = try stage.run(["thumbnail", film, "--at", "0.5,1", "-o", target], timeout: 60)
+        #expect(
+            outcome.code == 1 && outcome.complaint.contains("/nowhere/shot-1.jpg': there is no such folder"),
+            "\(outcome)")
+    }
+
+    @Test(arguments: [
+        (["--audio", "7"], "there is no sound track 7: the film has one, number 1"),
+        (["--from", "1:40"], "--from 1:40 is after the end of the film, which lasts 0:02"),
+    ]) func filmWithoutWhatIsAskedFor_isRefusedInTheWordsOfTheOption(options: [String], text: String) throws {
+        let film = stage.file("part.mp4")
+        try Child.run(
+            "ffmpeg",
+            [
+                "-nostdin", "-v", "error", "-f", "lavfi", "-i", "testsrc=d=2:s=160x120:r=10", "-f", "lavfi", "-i",
+                "sine=d=2", "-c:v", "mjpeg", "-c:a", "aac", film,
+            ])
+        let outcome = try stage.run(["watch", "--output", "none", film] + options, timeout: 60)
+        #expect(outcome.code == 1 && outcome.complaint == "sessionctl: " + text, "\(outcome)")
+    }
+
+    @Test func noFilm_isNotCalledAudio() throws {
+        let junk = try stage.daemon.bus.folder.file("junk.mp4", String(repeating: "no film ", count: 700))
+        let outcome = try stage.run(["watch", "--output", "none", junk], timeout: 60)
+        #expect(outcome.code == 1 && !outcome.complaint.contains("it is not audio"), "\(outcome)")
+    }
+
+    @Test func unknownInput_isToldWithTheCommandThatListsThem() throws {
+        let outcome = try stage.run(["record", "--device", "nosuch", stage.file("take.wav")], timeout: 60)
+        #expect(outcome.code == 1 && outcome.complaint.contains("'sessionctl route' lists"), "\(outcome)")
+        #expect(!outcome.complaint.contains("AvailableInputs"), "\(outcome)")
     }
 
     /// The plugin of another author is not ours, and has no queue.
