@@ -199,13 +199,16 @@ import Testing
     }
 
     @Test func stop_completesTheRecording() throws {
-        let stage = try LiveStage(to: "rtmp://127.0.0.1:1/live/key") { $0.source = .test }
+        let stage = try LiveStage(to: "rtmp://127.0.0.1:1/live/key") { ($0.source, $0.keyFrameInterval) = (.test, 0.5) }
         try stage.start()
         stage.pass(1.5)
         stage.push.stop()
         #expect(stage.until(5) { stage.end == .stopped })
         let frames = try LiveStage.probe(stage.recording, "stream=nb_frames").first.flatMap { Int($0) } ?? 0
         #expect((20...60).contains(frames), "\(frames)")
+        // Viewers who join wait for a key frame.
+        let keys = try LiveStage.probe(stage.recording, "packet=flags").filter { $0.hasPrefix("K") }
+        #expect(keys.count >= 2, "\(keys)")
         #expect(stage.recordingErrors.isEmpty)
     }
 }

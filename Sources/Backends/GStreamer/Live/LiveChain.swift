@@ -22,7 +22,7 @@ struct LiveChain {
             "capsfilter name=format caps=\"\(Self.format(settings))\"", LiveFilters.chain(settings.filters),
             "queue name=late max-size-buffers=0 max-size-bytes=0 max-size-time=1000000000 "
                 + (settings.isFile ? "" : "leaky=downstream"),
-            Self.element(encoder, settings.bitrate), "h264parse",
+            Self.element(encoder, settings.bitrate, Self.keyDistance(settings)), "h264parse",
             "capsfilter caps=\"video/x-h264,stream-format=avc,alignment=au\"",
             "tee name=pictures allow-not-linked=true",
         ]
@@ -102,14 +102,20 @@ struct LiveChain {
         return words.joined(separator: ",")
     }
 
-    /// Key frames are asked for by their times (`shim_beat_keys`); the distance here is only the longest one.
-    private static func element(_ encoder: String, _ bitrate: Int) -> String {
+    /// The longest distance of key frames, in pictures. Those of a film, whose rate is not known, are asked for by their times
+    /// (`shim_beat_keys`); an encoder of a live source may not listen to that.
+    private static func keyDistance(_ settings: LiveSettings) -> Int {
+        guard !settings.isFile else { return 1_200 }
+        return max(1, Int((settings.keyFrameInterval * Double(settings.frameRate ?? 30)).rounded()))
+    }
+
+    private static func element(_ encoder: String, _ bitrate: Int, _ distance: Int) -> String {
         switch encoder {
         case "x264enc":
-            "x264enc name=encoder tune=zerolatency speed-preset=superfast bframes=0 key-int-max=1200 "
+            "x264enc name=encoder tune=zerolatency speed-preset=superfast bframes=0 key-int-max=\(distance) "
                 + "vbv-buf-capacity=1000 bitrate=\(bitrate / 1_000)"
         case _:
-            "\(encoder) name=encoder rate-control=bitrate complexity=low gop-size=1200 bitrate=\(bitrate)"
+            "\(encoder) name=encoder rate-control=bitrate complexity=low gop-size=\(distance) bitrate=\(bitrate)"
         }
     }
 

@@ -44,7 +44,7 @@ struct LiveSource: Sendable, Hashable {
     /// Seconds that what is shown is behind what is sent, if nobody says another number.
     var usualDelay: Double {
         switch method {
-        case .rtmp, .srt, .rtsp: 0.25
+        case .rtmp, .srt, .rtsp: 0.1
         // A segment comes as a whole, and the next one as much later.
         case .hls(let segment): 2 * segment
         }
