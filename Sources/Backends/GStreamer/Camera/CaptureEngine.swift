@@ -391,6 +391,14 @@ package final class CaptureEngine {
 
     package var hasMicrophone: Bool { microphone != nil }
 
+    /// How long ago the sound that the microphone delivers was there, in nanoseconds, as the sound server says.
+    private var soundLatency: guint64 {
+        guard let microphone, let source = Elements.child("device", of: microphone.bin) else { return 0 }
+        return min(shim_reported_delay(source), Self.longestLatency)
+    }
+    /// A server that says more is not believed, in nanoseconds.
+    private static let longestLatency: guint64 = 500_000_000
+
     private func heard() {
         hearing.disarm()
         let ready = whenHeard
@@ -538,7 +546,8 @@ package final class CaptureEngine {
     /// Begins a film with the next picture.
     package func begin(_ recipe: FilmRecipe) throws(SessionError) {
         film?.abandon()
-        film = try FilmBranch(recipe, choice, hasSound: hasSound, in: pipeline, on: loop)
+        film = try FilmBranch(
+            recipe, choice, hasSound: hasSound, soundLatency: soundLatency, in: pipeline, on: loop)
         film?.onClosed = { [weak self] in self?.film = nil }
     }
 

@@ -62,8 +62,11 @@ package final class FilmBranch {
     /// Seconds that a loss of power may cost.
     private static let diskInterval = 1.0
 
+    /// - Parameter soundLatency: nanoseconds between the moment of a sound and its time in the pipeline. It is the same for the
+    ///   whole film: a correction in between would be heard.
     init(
-        _ recipe: FilmRecipe, _ choice: CapturePreset.Choice, hasSound: Bool, in pipeline: Pipeline, on loop: EventLoop
+        _ recipe: FilmRecipe, _ choice: CapturePreset.Choice, hasSound: Bool, soundLatency: guint64, in pipeline: Pipeline,
+        on loop: EventLoop
     ) throws(SessionError) {
         (self.recipe, self.pipeline, self.loop, path, rate) = (recipe, pipeline, loop, recipe.path, choice.rate)
         // Encoded pictures are small: they may wait for the sound of a microphone that was opened late.
@@ -111,6 +114,7 @@ package final class FilmBranch {
         pipeline.add(bin)
         gst_element_sync_state_with_parent(bin)
         connect(hasSound ? [("pictures", false), ("sound", true)] : [("pictures", false)])
+        shim_take_delay_sound(take, soundLatency)
         shim_take_begin(take, guint64(recipe.limit))
         diskTimer.arm(after: Self.diskInterval)
     }

@@ -221,6 +221,9 @@ void shim_renew_clock(GstElement *element);
 
 // MARK: A film that is recorded (take.c)
 
+// How long ago, in nanoseconds, what an element of GstAudioBaseSrc delivers now was there, as its server says; 0: unknown.
+guint64 shim_reported_delay(GstElement *source);
+
 // Which pictures and which samples of a camera and a microphone are in a film, and their times in it: with pauses, and with a
 // limit that is exact to the picture. Posts "take-full" when the limit is reached, "take-over" when it was closed and all of
 // it has passed. Times are running times in nanoseconds.
@@ -232,6 +235,8 @@ void shim_take_free(gpointer take);
 gulong shim_take_watch(shim_take *take, GstPad *pad, gboolean has_sound);
 // Lets through an output of a tee what is in the film.
 gulong shim_take_gate(shim_take *take, GstPad *pad, gboolean has_sound);
+// The sound was there that much before the times of its buffers. Before the take begins.
+void shim_take_delay_sound(shim_take *take, guint64 delay);
 // Begins as soon as pictures, and sound, arrive. `limit`: the most pictures; 0: any number.
 void shim_take_begin(shim_take *take, guint64 limit);
 // Leaves out what comes from the next picture on; and goes on with the next picture.
