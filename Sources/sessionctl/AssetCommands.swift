@@ -131,9 +131,10 @@ struct ThumbnailCommand: ParsableCommand {
         let times = try at.map(Self.words) ?? []
         if at != nil, times.isEmpty { throw ValidationError("--at needs a time, in seconds or percent") }
         if let output {
-            let names = NumberedName(try FileArgument.path(output))
-            // How many pictures --every takes is not known yet.
-            guard let names, names.isNumbered || times.count <= 1 else { throw ValidationError(Self.numberNeeded) }
+            // How many pictures --every takes is not known yet; only the name counts here, and not its folder.
+            guard let names = NumberedName("/" + output), names.isNumbered || times.count <= 1 else {
+                throw ValidationError(Self.numberNeeded)
+            }
         }
     }
 
