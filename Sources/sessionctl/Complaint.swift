@@ -1,5 +1,4 @@
 import DBus
-import Glibc
 import PluginAPI
 import SessionBus
 
@@ -41,7 +40,7 @@ struct Complaint: Error {
         default:
             if failure.name.hasPrefix("org.freedesktop.DBus.Error.Spawn") {
                 self = .unreachable(
-                    "sessiond could not be started by the bus; \(Complaint.howToStart(system: system)) starts it, "
+                    "sessiond could not be started by the bus; \(ServiceStart.words(isSystem: system)) starts it, "
                         + "or tells why not")
             } else {
                 // The names of errors and the platform's numbers are for programs: `--json` has them.
@@ -54,12 +53,6 @@ struct Complaint: Error {
     }
 
     static func notRunning(system: Bool) -> Complaint {
-        .unreachable("sessiond is not running: start it with \(howToStart(system: system))")
-    }
-
-    private static func howToStart(system: Bool) -> String {
-        let direct = system ? "'sessiond --system'" : "'sessiond &'"
-        guard access("/run/systemd/system", F_OK) == 0 else { return direct }
-        return "'systemctl \(system ? "" : "--user ")start sessiond' or \(direct)"
+        .unreachable("sessiond is not running: start it with \(ServiceStart.words(isSystem: system))")
     }
 }

@@ -130,17 +130,8 @@ private final class Examination {
         try? connection?.askBusAndWait(member, arguments, timeout: Self.patience).first
     }
 
-    private var startCommand: String {
-        guard access("/run/systemd/system", F_OK) == 0 else { return isSystem ? "sessiond --system &" : "sessiond &" }
-        return isSystem ? "systemctl start sessiond" : "systemctl --user start sessiond"
-    }
-
-    private var restartCommand: String {
-        guard access("/run/systemd/system", F_OK) == 0 else {
-            return isSystem ? "sessiond --system --replace &" : "sessiond --replace &"
-        }
-        return isSystem ? "systemctl restart sessiond" : "systemctl --user restart sessiond"
-    }
+    private var startCommand: String { ServiceStart.command(isSystem: isSystem) }
+    private var restartCommand: String { ServiceStart.restart(isSystem: isSystem) }
 
     private func lookAtService() {
         guard connection != nil else {
