@@ -183,8 +183,7 @@ class FilmPlayback: Playback {
     private func lack(ofSound number: Int) -> String? {
         let count = tracks.count { $0["type"]?.stringValue == "audio" }
         guard number > count else { return nil }
-        let range = count == 0 ? "no sound" : count == 1 ? "one, number 1" : "1 to \(count)"
-        return "there is no sound track \(number): the film has \(range)"
+        return "there is no sound track \(number): the film has \(count == 0 ? "no sound" : "only \(count)")"
     }
 
     private func startPlaying() { super.play() }

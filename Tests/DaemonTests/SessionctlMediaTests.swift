@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test(arguments: [
-        (["--audio", "7"], "there is no sound track 7: the film has one, number 1"),
+        (["--audio", "7"], "there is no sound track 7: the film has only 1"),
         (["--from", "1:40"], "--from 1:40 is after the end of the film, which lasts 0:02"),
     ]) func filmWithoutWhatIsAskedFor_isRefusedInTheWordsOfTheOption(options: [String], text: String) throws {
         let film = stage.file("part.mp4")
