@@ -90,9 +90,12 @@ enum Sessiond {
                 if let before { awaitEnd(of: before, on: connection) }
                 return nil
             case .taken(let owner):
+                let process = owner.flatMap { owner in
+                    try? connection.askBusAndWait("GetConnectionUnixProcessID", [.string(owner)], timeout: 5)
+                }?.first?.uint32Value
+                let other = process.map { "process \($0)" } ?? owner ?? "another connection"
                 complain(
-                    "sessiond: \(BusName.service) is already owned by \(owner ?? "another connection"); "
-                        + "stop that process, or use --replace\n")
+                    "sessiond: \(BusName.service) is already owned by \(other); stop it, or use --replace\n")
                 return 1
             }
         } catch {

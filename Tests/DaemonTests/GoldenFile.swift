@@ -35,7 +35,8 @@ struct GoldenFile {
         for (pattern, replacement) in [
             (NSRegularExpression.escapedPattern(for: stage.bus.folder.path), "FOLDER"),
             (NSRegularExpression.escapedPattern(for: repository.path), "REPOSITORY"),
-            ("\\b\(stage.daemon.processID)\\b", "DAEMON"), ("\\b\(getpid())\\b", "PID"),
+            // Not a part of a time, such as 19:22:10.
+            ("(?<![:.])\\b\(stage.daemon.processID)\\b(?!:)", "DAEMON"), ("(?<![:.])\\b\(getpid())\\b(?!:)", "PID"),
             ("(\"(?:[a-z]*-?time-usec|since-usec|until-usec|duration-usec|StateSince)\":)[0-9]+", "$1TIME"),
             ("(,\"sequence\":)[0-9]+", "$1NUMBER"), ("(\"ProcessId\":)[1-9][0-9]*", "$1PID"),
             ("\\b(pid|kill -CONT) [0-9]+", "$1 PID"),

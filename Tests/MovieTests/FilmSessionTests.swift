@@ -325,7 +325,7 @@ import Testing
         watch.signal(SIGINT)
         #expect(watch.wait(timeout: 30) == .code(130))
         for (arguments, reason) in [
-            (["--audio", "3"], "there is no audio track 2"), (["--subtitles", film], "no subtitles that can be read"),
+            (["--audio", "3"], "there is no sound track 3"), (["--subtitles", film], "no subtitles that can be read"),
         ] {
             let refused = try stage.sessionctl(["watch", film] + arguments)
             #expect(refused.wait(timeout: 60) == .code(1))

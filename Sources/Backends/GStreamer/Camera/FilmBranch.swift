@@ -62,10 +62,11 @@ package final class FilmBranch {
     /// Seconds that a loss of power may cost.
     private static let diskInterval = 1.0
 
-    /// - Parameter soundLatency: nanoseconds between the moment of a sound and its time in the pipeline. It is the same for the
-    ///   whole film: a correction in between would be heard.
+    /// - Parameter soundLatency: nanoseconds between the moment of a sound and its time in the pipeline. It is the same
+    ///   for the whole film: a correction in between would be heard.
     init(
-        _ recipe: FilmRecipe, _ choice: CapturePreset.Choice, hasSound: Bool, soundLatency: guint64, in pipeline: Pipeline,
+        _ recipe: FilmRecipe, _ choice: CapturePreset.Choice, hasSound: Bool, soundLatency: guint64,
+        in pipeline: Pipeline,
         on loop: EventLoop
     ) throws(SessionError) {
         (self.recipe, self.pipeline, self.loop, path, rate) = (recipe, pipeline, loop, recipe.path, choice.rate)
