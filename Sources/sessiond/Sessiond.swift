@@ -93,7 +93,7 @@ enum Sessiond {
                 let process = owner.flatMap { owner in
                     try? connection.askBusAndWait("GetConnectionUnixProcessID", [.string(owner)], timeout: 5)
                 }?.first?.uint32Value
-                let other = process.map { "process \($0)" } ?? owner ?? "another connection"
+                let other = (owner ?? "another connection") + (process.map { " (process \($0))" } ?? "")
                 complain(
                     "sessiond: \(BusName.service) is already owned by \(other); stop it, or use --replace\n")
                 return 1
