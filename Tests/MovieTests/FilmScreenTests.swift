@@ -168,8 +168,9 @@ import VideoBackend
         // The next film is played without pictures.
         stage.player.load(uri: "file://" + (try TestMedia.named("short-gop.mp4").path()))
         try stage.player.play()
-        #expect(stage.until { stage.ear.level(of: 440) > -40 })
-        #expect(stage.film.output == "none" && stage.failures.count == 1)
+        // What is heard may still be the film before it.
+        #expect(stage.until { stage.film.output == "none" && stage.ear.level(of: 440) > -40 })
+        #expect(stage.failures.count == 1)
         #expect(stage.failures.first?.contains("the X11 server closed the connection") == true)
     }
 

@@ -35,6 +35,8 @@ final class LiveReception {
     /// How far the newest is ahead of the time that has passed, at the last look: servers send the last seconds at once to one
     /// who joins.
     private var ahead = -1.0
+    /// Whether the stream is over, asked of its list.
+    private var question: PlaylistFetch?
     private lazy var look = Timer(on: loop) { [unowned self] in observe() }
     private lazy var deadline = Timer(on: loop) { [unowned self] in take(.timePassed) }
 
@@ -126,6 +128,7 @@ final class LiveReception {
     }
 
     private func disconnect() {
+        question = nil
         shim_pull_disconnect(store.pull)
         pipeline?.close()
         pipeline = nil
@@ -158,6 +161,24 @@ final class LiveReception {
         take(.lost(number, trouble, text))
     }
 
+    /// Nothing has come for too long: the stream is over, or its server is away. GStreamer 1.26 does not tell the end of a list that
+    /// ends while it waits for the next segment.
+    private func fellSilent(_ number: UInt64) {
+        guard question == nil else { return }
+        let lost = { [weak self] in
+            guard let self, link.connection == number else { return }
+            take(.lost(number, .stalled, "for \(Int(source.patience)) s"))
+        }
+        guard case .hls = source.method else { return lost() }
+        question = try? PlaylistFetch(source.uri, loop: loop) { [weak self] outcome in
+            guard let self else { return }
+            question = nil
+            // A list without an end would be that of a live stream.
+            if case .entries(nil) = outcome { finish() } else { lost() }
+        }
+        if question == nil { lost() }
+    }
+
     private func finish() {
         take(.stop)
         look.disarm()
@@ -176,7 +197,7 @@ final class LiveReception {
             if link.liveSince == nil {
                 if facts.arrived > before { take(.connected(number)) }
             } else if silence > source.patience {
-                take(.lost(number, .stalled, "for \(Int(source.patience)) s"))
+                fellSilent(number)
             }
         }
         let isQuiet = link.liveSince != nil && isBurstOver(facts, silence)
