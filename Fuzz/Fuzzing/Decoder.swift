@@ -107,6 +107,7 @@ public enum Decoder: String, CaseIterable, Sendable {
         }
         _ = MovieIndex.patch(
             size: bytes.count, chapters: MovieIndex.chapters(size: bytes.count, read: read), read: read)
+        _ = CutFile.isCut(size: bytes.count, read: read)
         for part in MovieIndex.partsWithIndexFirst(size: bytes.count, read: read) ?? [] {
             guard case .range(let place, let count) = part else { continue }
             precondition(place >= 0 && count > 0 && place + count <= bytes.count, "a part outside of the file")

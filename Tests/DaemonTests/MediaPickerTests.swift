@@ -9,10 +9,7 @@ import Testing
 @Suite(.serialized) struct MediaPickerTests {
     @Test func appWithATerminal_picksOnTheTerminal() async throws {
         let stage = try await MusicStage()
-        let folder = (try builtProduct(named: "sessionctl") as NSString).deletingLastPathComponent
-        let environment = stage.environment.merging([
-            "PATH": folder + ":/usr/bin:/bin", "TERM": "xterm", "LC_ALL": "C.UTF-8",
-        ]) { $1 }
+        let environment = try stage.environmentOfATerminal()
         func jukebox() throws -> PseudoTerminal {
             try PseudoTerminal(try builtProduct(named: "example-jukebox"), ["--pick"], environment: environment)
         }

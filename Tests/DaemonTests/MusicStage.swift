@@ -75,6 +75,12 @@ final class MusicStage {
         return pulse.environment.merging(own) { $1 }
     }
 
+    /// For an app on a terminal, which finds `sessionctl`.
+    func environmentOfATerminal() throws -> [String: String] {
+        let folder = (try builtProduct(named: "sessionctl") as NSString).deletingLastPathComponent
+        return environment.merging(["PATH": folder + ":/usr/bin:/bin", "TERM": "xterm", "LC_ALL": "C.UTF-8"]) { $1 }
+    }
+
     func player(_ kind: MusicPlayer.Kind, name: String? = nil) -> MusicPlayer {
         MusicPlayer(kind, name: name, bus: bus, environment: pluginEnvironment)
     }

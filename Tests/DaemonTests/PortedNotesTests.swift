@@ -48,10 +48,7 @@ import Testing
     /// The picker of the library, on the terminal of the app; what is picked is heard.
     @Test func portedApp_playsWhatIsPicked() async throws {
         let stage = try await MusicStage()
-        let folder = (try builtProduct(named: "sessionctl") as NSString).deletingLastPathComponent
-        let environment = stage.environment.merging([
-            "PATH": folder + ":/usr/bin:/bin", "TERM": "xterm", "LC_ALL": "C.UTF-8",
-        ]) { $1 }
+        let environment = try stage.environmentOfATerminal()
         let ear = try Ear(stage.pulse, sink: "speaker")
         let terminal = try PseudoTerminal(
             try builtProduct(named: "example-ported-notes"), ["music"], environment: environment)

@@ -71,11 +71,7 @@ final class LiveStage {
 
     @discardableResult
     func until(_ timeout: Double = 20, _ condition: () -> Bool) -> Bool {
-        var tick: Timer?
-        tick = Timer(on: loop) { tick?.arm(after: 0.01) }
-        tick?.arm(after: 0.01)
-        defer { tick = nil }
-        return loop.iterate(timeout: timeout) {
+        loop.iterate(timeout: timeout, askingEvery: 0.01) {
             look()
             return condition()
         }

@@ -41,11 +41,7 @@ final class FilmStage {
 
     @discardableResult
     func until(_ timeout: Double = 20, _ condition: () -> Bool) -> Bool {
-        var tick: Timer?
-        tick = Timer(on: loop) { tick?.arm(after: 0.002) }
-        tick?.arm(after: 0.002)
-        defer { tick = nil }
-        return loop.iterate(timeout: timeout, until: condition)
+        loop.iterate(timeout: timeout, askingEvery: 0.002, until: condition)
     }
 
     var number: Int { screen?.number() ?? -1 }

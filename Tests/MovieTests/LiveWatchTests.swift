@@ -73,11 +73,7 @@ import class EventLoop.Timer
 
         @discardableResult
         func until(_ timeout: Double = 20, _ condition: () -> Bool) -> Bool {
-            var tick: Timer?
-            tick = Timer(on: loop) { tick?.arm(after: 0.004) }
-            tick?.arm(after: 0.004)
-            defer { tick = nil }
-            return loop.iterate(timeout: timeout) {
+            loop.iterate(timeout: timeout, askingEvery: 0.004) {
                 look()
                 return condition()
             }

@@ -97,11 +97,7 @@ import class EventLoop.Timer
 
         @discardableResult
         func until(_ timeout: Double = 20, _ condition: () -> Bool) -> Bool {
-            var tick: Timer?
-            tick = Timer(on: loop) { tick?.arm(after: 0.01) }
-            tick?.arm(after: 0.01)
-            defer { tick = nil }
-            return loop.iterate(timeout: timeout, until: condition)
+            loop.iterate(timeout: timeout, askingEvery: 0.01, until: condition)
         }
 
         /// Calls a method, and waits for the answer.

@@ -84,25 +84,24 @@ final class PrivateScreen {
 
     /// Sends a press of the key to the window.
     func press(_ code: UInt8, in window: UInt32) {
-        var event = xcb_key_press_event_t()
-        event.response_type = UInt8(XCB_KEY_PRESS)
-        event.detail = code
-        event.root = root
-        event.event = window
-        event.same_screen = 1
-        send(&event, to: window, mask: XCB_EVENT_MASK_KEY_PRESS.rawValue)
+        send(key: code, XCB_KEY_PRESS, XCB_EVENT_MASK_KEY_PRESS, to: window)
     }
 
     /// Sends a press of the key to the window, and its release.
     func type(_ code: UInt8, in window: UInt32) {
         press(code, in: window)
-        var event = xcb_key_release_event_t()
-        event.response_type = UInt8(XCB_KEY_RELEASE)
+        send(key: code, XCB_KEY_RELEASE, XCB_EVENT_MASK_KEY_RELEASE, to: window)
+    }
+
+    /// The events of a press and of a release have the same fields.
+    private func send(key code: UInt8, _ kind: Int32, _ mask: xcb_event_mask_t, to window: UInt32) {
+        var event = xcb_key_press_event_t()
+        event.response_type = UInt8(kind)
         event.detail = code
         event.root = root
         event.event = window
         event.same_screen = 1
-        send(&event, to: window, mask: XCB_EVENT_MASK_KEY_RELEASE.rawValue)
+        send(&event, to: window, mask: mask.rawValue)
     }
 
     /// Gives the keyboard to the window.

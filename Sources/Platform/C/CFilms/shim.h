@@ -52,39 +52,13 @@ static void films_on_element(
         pipeline, "deep-element-added", G_CALLBACK(films_element_added), watch, films_watch_free, (GConnectFlags)0);
 }
 
-// While decodebin adds an element, it suppresses the errors of that element. A demuxer that reads a damaged file may
-// fail during this time, on its own thread. Then nothing reports the error, and code that waits for the pipeline waits
-// in vain. Therefore the next element gets its first bytes only after the typefind element has returned: elements are
-// added on its thread.
-static GstPadProbeReturn films_first_bytes(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
-    (void)info, (void)data;
-    GstPad *peer = gst_pad_get_peer(pad);
-    GstElement *before = peer ? gst_pad_get_parent_element(peer) : NULL;
-    GstPad *finder = before ? gst_element_get_static_pad(before, "sink") : NULL;
-    // With a limit: adding an element may fail, and then waits for this thread.
-    for (int tries = 0; finder && tries < 400 && !GST_PAD_IS_FLUSHING(pad); tries++) {
-        if (GST_PAD_STREAM_TRYLOCK(finder)) {
-            GST_PAD_STREAM_UNLOCK(finder);
-            break;
-        }
-        g_usleep(250);
-    }
-    if (finder) gst_object_unref(finder);
-    if (before) gst_object_unref(before);
-    if (peer) gst_object_unref(peer);
-    return GST_PAD_PROBE_REMOVE;
-}
 static void films_reader_added(GstElement *element, GstElementFactory *factory, gpointer data) {
     (void)data;
     // Some decoders read the file themselves, such as that of Musepack.
     GstElementFactoryListType readers =
         GST_ELEMENT_FACTORY_TYPE_DEMUXER | GST_ELEMENT_FACTORY_TYPE_PARSER | GST_ELEMENT_FACTORY_TYPE_DECODER;
     if (!gst_element_factory_list_is_type(factory, readers)) return;
-    GstPad *pad = gst_element_get_static_pad(element, "sink");
-    if (!pad) return;
-    GstPadProbeType type = (GstPadProbeType)(GST_PAD_PROBE_TYPE_PULL | GST_PAD_PROBE_TYPE_BUFFER);
-    gst_pad_add_probe(pad, type, films_first_bytes, NULL, NULL);
-    gst_object_unref(pad);
+    shim_delay_first_bytes(element);
 }
 static inline void films_hear_errors(GstElement *pipeline) {
     films_on_element(pipeline, NULL, films_reader_added, NULL, NULL);

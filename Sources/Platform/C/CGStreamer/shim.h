@@ -1,5 +1,5 @@
 // The parts of GStreamer that Swift cannot import: variadic functions and function-like macros. What runs on GStreamer's
-// threads is in CStreaming.
+// threads is in CStreaming, but what CFilms needs, too, is here.
 #pragma once
 #include <gst/audio/gstaudiobasesink.h>
 #include <gst/base/gstbasetransform.h>
@@ -71,28 +71,51 @@ static inline double shim_srt_round_trip(GstElement *sink) {
     return time;
 }
 
-// Whether the server of an rtmp2sink takes the stream: before that, the element has no figures.
-static inline gboolean shim_rtmp_is_taken(GstElement *sink) {
+// A number in the statistics of an element; 0 if it has none.
+static inline guint64 shim_statistic(GstElement *element, const char *name) {
     GstStructure *stats = NULL;
-    guint64 bytes = 0;
-    g_object_get(sink, "stats", &stats, NULL);
-    if (!stats) return FALSE;
-    gst_structure_get_uint64(stats, "out-bytes-total", &bytes);
+    guint64 number = 0;
+    g_object_get(element, "stats", &stats, NULL);
+    if (!stats) return 0;
+    gst_structure_get_uint64(stats, name, &number);
     gst_structure_free(stats);
-    return bytes > 0;
+    return number;
 }
+// Whether the server of an rtmp2sink takes the stream: before that, the element has no figures.
+static inline gboolean shim_rtmp_is_taken(GstElement *sink) { return shim_statistic(sink, "out-bytes-total") > 0; }
+// What a sink got too late to show it.
+static inline guint64 shim_sink_dropped(GstElement *sink) { return shim_statistic(sink, "dropped"); }
 
 static inline void shim_set_caps(gpointer object, GstCaps *caps) { g_object_set(object, "caps", caps, NULL); }
 
-// What a sink got too late to show it.
-static inline guint64 shim_sink_dropped(GstElement *sink) {
-    GstStructure *stats = NULL;
-    guint64 dropped = 0;
-    g_object_get(sink, "stats", &stats, NULL);
-    if (!stats) return 0;
-    gst_structure_get_uint64(stats, "dropped", &dropped);
-    gst_structure_free(stats);
-    return dropped;
+// While decodebin adds an element, it suppresses the errors of that element. A demuxer that reads a damaged file may
+// fail during this time, on its own thread. Then nothing reports the error, and code that waits for the pipeline waits
+// in vain. Therefore the next element gets its first bytes only after the typefind element has returned: elements are
+// added on its thread.
+static inline GstPadProbeReturn shim_first_bytes(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
+    (void)info, (void)data;
+    GstPad *peer = gst_pad_get_peer(pad);
+    GstElement *before = peer ? gst_pad_get_parent_element(peer) : NULL;
+    GstPad *finder = before ? gst_element_get_static_pad(before, "sink") : NULL;
+    // With a limit: adding an element may fail, and then waits for this thread.
+    for (int tries = 0; finder && tries < 400 && !GST_PAD_IS_FLUSHING(pad); tries++) {
+        if (GST_PAD_STREAM_TRYLOCK(finder)) {
+            GST_PAD_STREAM_UNLOCK(finder);
+            break;
+        }
+        g_usleep(250);
+    }
+    if (finder) gst_object_unref(finder);
+    if (before) gst_object_unref(before);
+    if (peer) gst_object_unref(peer);
+    return GST_PAD_PROBE_REMOVE;
+}
+static inline void shim_delay_first_bytes(GstElement *element) {
+    GstPad *pad = gst_element_get_static_pad(element, "sink");
+    if (!pad) return;
+    GstPadProbeType type = (GstPadProbeType)(GST_PAD_PROBE_TYPE_PULL | GST_PAD_PROBE_TYPE_BUFFER);
+    gst_pad_add_probe(pad, type, shim_first_bytes, NULL, NULL);
+    gst_object_unref(pad);
 }
 
 // gst_structure_set is variadic, and G_TYPE_STRING is a function-like macro.

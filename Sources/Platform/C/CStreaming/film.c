@@ -118,36 +118,11 @@ static void shim_outputs_complete(GstElement *source, gpointer data) {
     gst_element_post_message(source, gst_message_new_application((GstObject *)source, structure));
 }
 
-// While decodebin adds an element, it suppresses the errors of that element. A demuxer that reads a damaged film may fail during
-// this time, on its own thread, and then nobody learns it. So the next element gets its first bytes only after the typefind element
-// has returned, on whose thread elements are added. As `films_hear_errors` does for what a worker reads.
-static GstPadProbeReturn shim_first_bytes(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
-    (void)info, (void)data;
-    GstPad *peer = gst_pad_get_peer(pad);
-    GstElement *before = peer ? gst_pad_get_parent_element(peer) : NULL;
-    GstPad *finder = before ? gst_element_get_static_pad(before, "sink") : NULL;
-    // With a limit: adding an element may fail, and then waits for this thread.
-    for (int tries = 0; finder && tries < 400 && !GST_PAD_IS_FLUSHING(pad); tries++) {
-        if (GST_PAD_STREAM_TRYLOCK(finder)) {
-            GST_PAD_STREAM_UNLOCK(finder);
-            break;
-        }
-        g_usleep(250);
-    }
-    if (finder) gst_object_unref(finder);
-    if (before) gst_object_unref(before);
-    if (peer) gst_object_unref(peer);
-    return GST_PAD_PROBE_REMOVE;
-}
 static void shim_reader_added(GstBin *source, GstBin *bin, GstElement *element, gpointer data) {
     (void)source, (void)bin, (void)data;
     GstElementFactory *factory = gst_element_get_factory(element);
     if (!factory || !gst_element_factory_list_is_type(factory, GST_ELEMENT_FACTORY_TYPE_DEMUXER)) return;
-    GstPad *pad = gst_element_get_static_pad(element, "sink");
-    if (!pad) return;
-    GstPadProbeType type = (GstPadProbeType)(GST_PAD_PROBE_TYPE_PULL | GST_PAD_PROBE_TYPE_BUFFER);
-    gst_pad_add_probe(pad, type, shim_first_bytes, NULL, NULL);
-    gst_object_unref(pad);
+    shim_delay_first_bytes(element);
 }
 
 shim_film *shim_film_new(GstElement *source, GstElement *sound, GstElement *pictures, gint heard) {
