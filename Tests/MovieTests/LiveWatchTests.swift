@@ -158,6 +158,31 @@ import class EventLoop.Timer
         #expect(relay.isRunning && stage.failures.isEmpty)
     }
 
+    /// A server that sends pictures from the next key frame on: eight seconds after the one before it. The sound comes at once.
+    @Test(.enabled(if: hasServer, "nginx has no module for RTMP here"))
+    func picturesThatComeLate_areShown() throws {
+        let server = try RTMPServer()
+        let stage = try Stage()
+        let film = try stage.longFilm()
+        let url = server.url("name", application: "keys")
+        let sender = try Child(
+            "ffmpeg",
+            [
+                "-nostdin", "-loglevel", "info", "-stats_period", "0.1", "-progress", "pipe:1", "-re", "-i", film,
+                "-c:v",
+                "libx264", "-preset", "ultrafast", "-tune", "zerolatency", "-g", "200", "-sc_threshold", "0", "-c:a",
+                "aac",
+                "-f", "flv", url,
+            ])
+        // The first key frame has gone.
+        #expect(sender.line(timeout: 20) { $0.hasPrefix("out_time_us=1") || $0.hasPrefix("out_time_us=2") } != nil)
+        try stage.watch(url)
+        #expect(stage.until { stage.ear.level(of: 440) > -40 }, "\(stage.state)")
+        #expect(stage.film.mediaTypes == ["audio"], "\(stage.state)")
+        #expect(stage.until(20) { stage.number > 0 }, "\(stage.state)")
+        #expect(stage.film.mediaTypes == ["audio", "video"] && stage.failures.isEmpty)
+    }
+
     @Test(.enabled(if: Child.hasNginx, "nginx is not installed"))
     func hls_beginsNearItsEnd_andEndsWithIt() throws {
         let web = try Nginx()

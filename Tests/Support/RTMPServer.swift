@@ -39,6 +39,9 @@ public final class RTMPServer {
                     application live {
                         live on; record all; record_path \(taken); record_suffix -%s.flv; drop_idle_publisher 10s;
                     }
+                    application keys {
+                        live on; wait_key on;
+                    }
                     application private {
                         live on; notify_method get; on_publish http://127.0.0.1:\(web)/check;
                     }

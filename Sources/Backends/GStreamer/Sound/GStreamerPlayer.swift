@@ -422,6 +422,7 @@ public final class GStreamerPlayer: QueueingEngine {
             source.store = stream.store
             content = .nothing
             open(source)
+        case .grew: reopen(at: 0, loopsLeft: 0)
         case .stalled: onItemChanged?()
         case .ended: fail("'\(source.name)' is over")
         case .failed(let message): fail(message)

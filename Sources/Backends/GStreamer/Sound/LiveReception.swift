@@ -10,6 +10,8 @@ final class LiveReception {
     enum Event {
         /// An item can show it.
         case ready
+        /// A stream came that was not waited for, such as the first picture after seconds of sound: another item must show it.
+        case grew
         /// It is stalled, or not any more.
         case stalled
         /// Its server said that it is over.
@@ -30,6 +32,8 @@ final class LiveReception {
     /// What had arrived before this connection.
     private var before: guint64 = 0
     private var isReady = false
+    /// The streams that the item knows.
+    private var streams: guint = 0
     /// What was older than the wanted delay when it was joined has been left out.
     private var isSettled = false
     /// How far the newest is ahead of the time that has passed, at the last look: servers send the last seconds at once to one
@@ -203,8 +207,13 @@ final class LiveReception {
         let isQuiet = link.liveSince != nil && isBurstOver(facts, silence)
         if !isReady {
             guard facts.is_ready != 0, isQuiet else { return }
-            isReady = true
+            (isReady, streams) = (true, facts.streams)
             onEvent?(.ready)
+            return
+        }
+        if facts.is_ready != 0, facts.streams > streams {
+            (streams, isSettled) = (facts.streams, false)
+            onEvent?(.grew)
             return
         }
         guard let place = position?() else {

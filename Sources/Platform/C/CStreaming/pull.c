@@ -381,7 +381,7 @@ shim_pull_facts shim_pull_read(shim_pull *pull) {
     // Not every parser says that no other stream follows.
     gboolean is_complete = has_all || count == 2 || (pull->begin && now - pull->begin > shim_waiting);
     shim_pull_facts facts = {
-        .is_ready = has_begun && is_complete && count > 0, .arrived = pull->arrived, .newest = pull->newest, .first = pull->first,
+        .is_ready = has_begun && is_complete && count > 0, .streams = count, .arrived = pull->arrived, .newest = pull->newest, .first = pull->first,
         .silence = pull->arrival ? (guint64)(now - pull->arrival) : 0, .time = pull->begin ? (guint64)(now - pull->begin) : 0,
         .skipped = pull->skipped, .late = pull->late};
     g_mutex_unlock(&pull->lock);

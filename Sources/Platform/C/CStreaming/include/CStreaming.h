@@ -170,6 +170,8 @@ void shim_pull_finish(shim_pull *pull);
 typedef struct {
     // All streams are known, and each has begun.
     gboolean is_ready;
+    // How many streams there are: sound, pictures.
+    guint streams;
     guint64 arrived;
     // The newest and the first that arrived, in nanoseconds of the stream.
     guint64 newest, first;
