@@ -106,12 +106,11 @@ import Testing
     /// Eleven minutes: each picture has the number of its second.
     private static func longFilm(in folder: PrivateFolder) throws -> String {
         let path = folder.path + "/long film.mp4"
-        let columns = "if(mod(floor(N/pow(2,floor(X/20))),2),235,16)"
         try Child.run(
             "ffmpeg",
             [
                 "-nostdin", "-v", "error", "-y", "-f", "lavfi", "-i",
-                "color=s=320x180:r=1:d=660,geq=lum='\(columns)':cb=128:cr=128", "-f", "lavfi", "-i", "sine=440:d=660",
+                TestMedia.numberedPictures(seconds: 660, rate: 1), "-f", "lavfi", "-i", "sine=440:d=660",
                 "-pix_fmt", "yuv420p", "-c:v", "libx264", "-preset", "ultrafast", "-g", "10", "-c:a", "aac", path,
             ], timeout: 120)
         return path

@@ -28,10 +28,15 @@ public struct TestMedia: Sendable, CustomStringConvertible {
     private static let rate = 25.0
     /// Seconds.
     public static let length = 12.0
-    private static let columns =
-        "color=s=320x180:r=25:d=12,geq=lum='if(mod(floor(N/pow(2,floor(X/20))),2),235,16)':cb=128:cr=128"
+    /// The input of ffmpeg for pictures of 320 by 180 with numbers. ffmpeg computes each column once and then scales it: all
+    /// pixels take ten times as long.
+    public static func numberedPictures(seconds: Int, rate: Int = 25) -> String {
+        "color=s=16x2:r=\(rate):d=\(seconds),format=yuv444p,"
+            + "geq=lum='if(mod(floor(N/pow(2,X)),2),235,16)':cb=128:cr=128,scale=320:180:flags=neighbor,setsar=1"
+    }
     private static let source = [
-        "-f", "lavfi", "-i", columns, "-f", "lavfi", "-i", "sine=440:d=12", "-pix_fmt", "yuv420p", "-ac", "1",
+        "-f", "lavfi", "-i", numberedPictures(seconds: 12), "-f", "lavfi", "-i", "sine=440:d=12", "-pix_fmt", "yuv420p",
+        "-ac", "1",
     ]
     private static let x264 = ["-c:v", "libx264", "-preset", "veryfast", "-crf", "20", "-c:a", "aac", "-b:a", "64k"]
 
