@@ -221,7 +221,7 @@ package final class LiveOutput {
                 needed: needed, sender: target.method == .hls ? nil : "sender")
             if let sender = made.child("sender") { configure(sender) }
             branch = made
-            made.attach(isFlowing: true)
+            made.attach()
             if target.method == .rtmp { question.arm(after: Self.questionTime) }
         } catch {
             // It was there when the stream began.

@@ -72,7 +72,7 @@ final class LiveRecording {
         "\(muxer) name=mux fragment-duration=500 fragment-mode=first-moov-then-finalise"
     }
 
-    func attach() { branch.attach(isFlowing: false) }
+    func attach() { branch.attach() }
 
     /// Completes the file; ``take(_:)`` reports its end.
     func finish() { branch.finish() }

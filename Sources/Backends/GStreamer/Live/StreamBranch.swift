@@ -110,8 +110,7 @@ final class StreamBranch {
 
     /// Starts it, and then links it: an element that does not run yet would refuse the data, and stop the encoders. If it
     /// does not start, its error is on the bus.
-    /// - Parameter isFlowing: whether the encoders run already; then they are asked for a key frame.
-    func attach(isFlowing: Bool) {
+    func attach() {
         streams.pipeline.perform { [streams, bin, entries, hold] in
             Elements.add(bin, to: streams.pipeline.element)
             hold.isAdded = true
@@ -121,9 +120,6 @@ final class StreamBranch {
                 gst_pad_link(pad, entry)
                 hold.pads.append(pad)
             }
-            guard isFlowing, let pad = gst_element_get_static_pad(streams.pictures, "sink") else { return }
-            gst_pad_push_event(pad, shim_key_unit_request())
-            gst_object_unref(pad)
         }
     }
 

@@ -52,7 +52,9 @@ static guint64 shim_level(GstElement *queue) {
     return time;
 }
 
-GstEvent *shim_key_unit_request(void) {
+// Only after the first picture: until then GStreamer takes x264enc's first time, 1000 hours, for the time of the last key
+// frame, and ignores all requests with a time from then on.
+static GstEvent *shim_key_unit_request(void) {
     return gst_event_new_custom(
         GST_EVENT_CUSTOM_UPSTREAM,
         gst_structure_new(
@@ -92,6 +94,13 @@ static void shim_retime(shim_gate *gate, shim_entrance *entrance, GstPadProbeInf
     info->data = buffer;
 }
 
+// Whether to ask for a key frame: at most twice in a second.
+static gboolean shim_may_ask(shim_gate *gate, guint64 now) {
+    if (gate->asked != 0 && now < gate->asked + GST_SECOND / 2) return FALSE;
+    gate->asked = now;
+    return TRUE;
+}
+
 static GstPadProbeReturn shim_gate_pictures(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
     shim_gate *gate = (shim_gate *)data;
     if (info->type & GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM) return shim_gate_event(&gate->pictures, info);
@@ -106,6 +115,7 @@ static GstPadProbeReturn shim_gate_pictures(GstPad *pad, GstPadProbeInfo *info, 
         passes = FALSE;
     } else if (!gate->is_open) {
         passes = is_key;
+        asks = !is_key && shim_may_ask(gate, now);
         if (is_key) {
             gate->start = now;
             gate->is_open = TRUE;
@@ -114,8 +124,7 @@ static GstPadProbeReturn shim_gate_pictures(GstPad *pad, GstPadProbeInfo *info, 
         gboolean has_room = level < gate->limit / 2;
         passes = has_room && is_key;
         gate->waits_for_key = !passes;
-        asks = has_room && !is_key && now >= gate->asked + GST_SECOND / 2;
-        if (asks) gate->asked = now;
+        asks = has_room && !is_key && shim_may_ask(gate, now);
     } else if (level > gate->limit) {
         passes = FALSE;
         gate->waits_for_key = TRUE;
@@ -236,10 +245,12 @@ gboolean shim_stream_ended(GstMessage *message) {
     return structure && gst_structure_has_name(structure, "stream-ended");
 }
 
-// Key frames at fixed distances, whatever the rate of the pictures is.
+// Key frames at fixed distances, whatever the rate of the pictures is. The first picture is one without a request: see
+// shim_key_unit_request().
 typedef struct {
     guint64 interval, next;
     guint count;
+    gboolean has_begun;
     GstSegment segment;
 } shim_metronome;
 
@@ -255,6 +266,10 @@ static GstPadProbeReturn shim_beat(GstPad *pad, GstPadProbeInfo *info, gpointer 
         ? gst_segment_to_running_time(&metronome->segment, GST_FORMAT_TIME, time) : GST_CLOCK_TIME_NONE;
     if (!GST_CLOCK_TIME_IS_VALID(now) || now < metronome->next) return GST_PAD_PROBE_OK;
     metronome->next = now - now % metronome->interval + metronome->interval;
+    if (!metronome->has_begun) {
+        metronome->has_begun = TRUE;
+        return GST_PAD_PROBE_OK;
+    }
     GstStructure *structure = gst_structure_new(
         "GstForceKeyUnit", "timestamp", GST_TYPE_CLOCK_TIME, time, "stream-time", GST_TYPE_CLOCK_TIME, time,
         "running-time", GST_TYPE_CLOCK_TIME, now, "all-headers", G_TYPE_BOOLEAN, TRUE, "count", G_TYPE_UINT,

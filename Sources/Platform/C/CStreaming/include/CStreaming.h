@@ -146,8 +146,6 @@ GstElement *shim_ended_bin(GstMessage *message);
 // Posts an application message on the bus of the pipeline when the end passes a pad.
 void shim_tell_end(GstPad *pad, GstElement *pipeline);
 gboolean shim_stream_ended(GstMessage *message);
-// For the pad of an encoder's output: the next picture becomes a key frame.
-GstEvent *shim_key_unit_request(void);
 // Before an encoder: a key frame each `interval` nanoseconds.
 void shim_beat_keys(GstPad *pad, guint64 interval);
 // Counts the buffers through a pad; `count` must live as long as the pad.
