@@ -90,7 +90,7 @@ api: ## build the documentation of SessionKit as HTML in .build/api
 check-long: check ## run also the long checks: packages on bare Debian systems, random faults, cameras, damaged films
 	@Scripts/setup deb
 	@Scripts/deb
-	@Scripts/check packages dependent wyoming tus rust faults-day cameras films
+	@Scripts/check packages dependent wyoming tus whip rust faults-day cameras films
 
 format: ## format the sources
 	swift format format --in-place --recursive --parallel Package.swift Sources Tests Fuzz

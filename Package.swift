@@ -84,8 +84,8 @@ let groups: [(folder: String, modules: Set<String>)] = [
     (
         "Platform/C",
         [
-            "CCurl", "CDBus", "CFilms", "CGStreamer", "CIsolation", "CLinux", "CMicroHTTPD", "CPulse", "CSQLite",
-            "CStreaming", "CVideo", "CWayland", "CWaylandClient", "CXCB", "CXKB",
+            "CCurl", "CDBus", "CFilms", "CGStreamer", "CIsolation", "CLinux", "CMicroHTTPD", "CPulse", "CSDP",
+            "CSQLite", "CStreaming", "CVideo", "CWayland", "CWaylandClient", "CWebRTC", "CXCB", "CXKB",
         ]
     ),
     ("Programs", Set(plugins.map(\.program))),
@@ -155,6 +155,9 @@ let package = Package(
         system("CXKB", pkgConfig: "xkbcommon", apt: "libxkbcommon-dev"),
         .target(
             name: "CWayland", dependencies: ["CGStreamer", "CWaylandClient", "CXKB"], path: folder(of: "CWayland")),
+        // Live streams by WebRTC.
+        system("CSDP", pkgConfig: "gstreamer-sdp-1.0", apt: "libgstreamer-plugins-base1.0-dev"),
+        .target(name: "CWebRTC", dependencies: ["CGStreamer", "CSDP"], path: folder(of: "CWebRTC")),
         system("CFilms", pkgConfig: "gstreamer-pbutils-1.0", apt: "libgstreamer-plugins-base1.0-dev"),
 
         // Values and rules. They import only the standard library.
@@ -230,7 +233,8 @@ let package = Package(
             "LiveBackend", path: "Sources/Backends/GStreamer/Live",
             [
                 "CameraBackend", "Capturing", "GStreamerBackend", "GStreamerBase", "CGStreamer", "CStreaming",
-                "LiveStreaming", "EventLoop", "PluginAPI",
+                "CWebRTC",
+                "HTTP", "LiveStreaming", "EventLoop", "PluginAPI",
             ]),
         room(
             "CameraBackend", path: "Sources/Backends/GStreamer/Camera",

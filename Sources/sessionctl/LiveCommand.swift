@@ -26,7 +26,10 @@ struct LivePushCommand: ParsableCommand {
 
     @Argument(
         help: ArgumentHelp(
-            "rtmp://HOST/APPLICATION/KEY (or rtmps:), srt://HOST:PORT?streamid=KEY, or a folder, which gets HLS.",
+            """
+            rtmp://HOST/APPLICATION/KEY (or rtmps:), srt://HOST:PORT?streamid=KEY, https://HOST/PATH of WHIP (WebRTC; the \
+            token is the key), or a folder, which gets HLS.
+            """,
             valueName: "url"))
     var url: String
     @Option(help: "Send this film, at its own pace.", completion: .file())

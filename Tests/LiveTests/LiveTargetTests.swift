@@ -32,6 +32,10 @@ import Testing
             url: "srt://example.org:9000", key: "#!::r=a b",
             location: "srt://example.org:9000?streamid=%23%21%3A%3Ar%3Da%20b",
             shown: "srt://example.org:9000"),
+        Row(
+            url: "https://example.org:8443/s3cret/whip?a=b", key: "pass",
+            location: "https://example.org:8443/s3cret/whip?a=b",
+            shown: "https://example.org:8443/…"),
         Row(url: "/srv/www/live", location: "/srv/www/live", shown: "/srv/www/live"),
         Row(url: "file:///srv/my%20live", location: "/srv/my live", shown: "/srv/my live"),
     ]
@@ -47,7 +51,8 @@ import Testing
         "", "live", "rtmp:", "rtmp://", "rtmp:///live/key", "rtmp://host", "rtmp://host/live", "rtmp://host:0/live/key",
         "rtmp://host:99999/live/key", "rtmp://host/live/key#x", "rtmp://host/live/a b", "srt://host",
         "srt://host:9000/path", "srt://host:9000?pkt_size=1316", "srt://host:9000?latency=-1",
-        "srt://host:9000?passphrase=short", "http://host/live", "ftp:", "live/stream", "rtmp://host/live/key\u{0}",
+        "srt://host:9000?passphrase=short", "https://", "https://me@host/whip", "http://host/whip#x", "ftp:",
+        "live/stream", "rtmp://host/live/key\u{0}",
         String(repeating: "x", count: 3_000),
     ]) func wrongAddress_isRefusedWithAReason(_ url: String) {
         let error = #expect(throws: SessionError.self) { try LiveTarget(url) }

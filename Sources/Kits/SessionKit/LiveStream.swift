@@ -94,7 +94,8 @@ public actor LiveStream {
     private var path: String?
 
     /// - Parameters:
-    ///   - url: `rtmp://HOST/APPLICATION/KEY` (or `rtmps:`), `srt://HOST:PORT?streamid=KEY`, or a folder that gets HLS.
+    ///   - url: `rtmp://HOST/APPLICATION/KEY` (or `rtmps:`), `srt://HOST:PORT?streamid=KEY`,
+    ///     `https://HOST/PATH` of WHIP (WebRTC), or a folder that gets HLS.
     ///   - key: the key, if it is not in the address.
     ///   - bus: where sessiond is, for the microphone.
     public init(

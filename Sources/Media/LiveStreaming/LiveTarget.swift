@@ -8,6 +8,8 @@ public struct LiveTarget: Sendable, Hashable {
         /// RTMP, also with TLS.
         case rtmp
         case srt
+        /// WebRTC: the address of WHIP (RFC 9725).
+        case whip
         /// A folder with segments and a playlist, for a web server.
         case hls
     }
@@ -17,6 +19,8 @@ public struct LiveTarget: Sendable, Hashable {
     public let location: String
     /// Without the key, user, password and everything after a question mark.
     public let shown: String
+    /// What a server of WHIP wants to be shown; empty: nothing.
+    public let token: String
     private let secrets: [String]
 
     /// The largest address in bytes.
@@ -25,8 +29,9 @@ public struct LiveTarget: Sendable, Hashable {
     private static let srtFields = ["streamid", "passphrase", "pbkeylen", "latency", "mode"]
 
     /// - Parameters:
-    ///   - url: `rtmp://HOST/APP/KEY` or `rtmps:`, `srt://HOST:PORT?streamid=…`, or a folder as a path or `file:` URI.
-    ///   - key: the key of the stream, if it is not in the address. For SRT it is the `streamid`.
+    ///   - url: `rtmp://HOST/APP/KEY` or `rtmps:`, `srt://HOST:PORT?streamid=…`, `https://HOST/PATH` of WHIP, or a folder as a
+    ///     path or `file:` URI.
+    ///   - key: the key of the stream, if it is not in the address. For SRT it is the `streamid`, for WHIP the bearer token.
     /// - Throws: `BadParameter` that says what is wrong.
     public init(_ url: String, key: String = "") throws(SessionError) {
         guard url.utf8.count <= Self.limit, key.utf8.count <= Self.limit, !(url + key).utf8.contains(0) else {
@@ -43,13 +48,14 @@ public struct LiveTarget: Sendable, Hashable {
         switch url[..<colon].lowercased() {
         case "rtmp", "rtmps": try self.init(rtmp: url, key)
         case "srt": try self.init(srt: url, key)
+        case "http", "https": try self.init(whip: url, key)
         case "file":
             let rest = url.dropFirst(5)
             let path = rest.hasPrefix("//") ? rest.dropFirst(2) : rest
             try self.init(folder: Self.unescaped(path), key)
         case let other:
             throw .badParameter(
-                "\(quoted(other + ":")) is not known: a live stream goes to rtmp:, rtmps: or srt:, or as HLS to a folder"
+                "\(quoted(other + ":")) is not known: a live stream goes to rtmp:, rtmps:, srt: or, by WHIP, https:, or as HLS to a folder"
             )
         }
     }
@@ -57,10 +63,10 @@ public struct LiveTarget: Sendable, Hashable {
     private init(folder: String, _ key: String) throws(SessionError) {
         guard folder.hasPrefix("/") else {
             throw .badParameter(
-                "\(quoted(folder)) is neither an address with rtmp:, rtmps: or srt: nor an absolute path")
+                "\(quoted(folder)) is neither an address with rtmp:, rtmps:, srt: or https: nor an absolute path")
         }
         guard key.isEmpty else { throw .badParameter("a folder needs no key") }
-        (method, location, shown, secrets) = (.hls, folder, folder, [])
+        (method, location, shown, token, secrets) = (.hls, folder, folder, "", [])
     }
 
     private init(rtmp url: String, _ key: String) throws(SessionError) {
@@ -84,7 +90,7 @@ public struct LiveTarget: Sendable, Hashable {
             secret = key
         }
         let place = "\(parts.host)\(parts.port.isEmpty ? "" : ":\(parts.port)")/\(path.joined(separator: "/"))"
-        method = .rtmp
+        (method, token) = (.rtmp, "")
         location = "\(parts.scheme)://\(parts.user.isEmpty ? "" : parts.user + "@")\(place)/\(secret)"
         shown = "\(parts.scheme)://\(place)/…"
         secrets = Self.secrets(
@@ -123,10 +129,25 @@ public struct LiveTarget: Sendable, Hashable {
             fields.append(("streamid", Self.escaped(key)))
         }
         let query = fields.map { "\($0.name)=\($0.value)" }.joined(separator: "&")
-        method = .srt
+        (method, token) = (.srt, "")
         location = "srt://\(parts.host):\(parts.port)" + (query.isEmpty ? "" : "?" + query)
         shown = "srt://\(parts.host):\(parts.port)"
         secrets = Self.secrets([value("streamid"), value("passphrase"), key].compactMap(\.self))
+    }
+
+    private init(whip url: String, _ key: String) throws(SessionError) {
+        let parts = try Parts(url)
+        guard parts.user.isEmpty else {
+            throw .badParameter("an address of WHIP has no user: give the server's token as the key")
+        }
+        guard parts.fragment.isEmpty else { throw .badParameter("an address of WHIP has no '#': write %23") }
+        guard key.unicodeScalars.allSatisfy({ (0x21...0x7E).contains($0.value) }) else {
+            throw .badParameter("a token of WHIP has only letters, digits and signs of ASCII")
+        }
+        (method, location, token) = (.whip, url, key)
+        // Some services have the key in the path.
+        shown = "\(parts.scheme)://\(parts.host)\(parts.port.isEmpty ? "" : ":\(parts.port)")/…"
+        secrets = Self.secrets([key, parts.query] + parts.path.split(separator: "/").map(String.init))
     }
 
     /// The latency that an address of SRT names, in milliseconds; nil: none.

@@ -1,6 +1,7 @@
 import CGStreamer
 import GStreamerBackend
 import GStreamerBase
+import LiveStreaming
 import PluginAPI
 
 /// The description of the elements from a source to the tees behind the encoders.
@@ -11,10 +12,13 @@ struct LiveChain {
     let encoder: String
 
     /// - Throws: `EncoderNotFound` with the package, `NotSupported`.
-    /// - Parameter camera: the elements behind it.
-    init(_ settings: LiveSettings, camera: String? = nil) throws(SessionError) {
+    /// - Parameters:
+    ///   - method: WebRTC has sound of Opus, and pictures that every browser shows.
+    ///   - camera: the elements behind it.
+    init(_ settings: LiveSettings, _ method: LiveTarget.Method, camera: String? = nil) throws(SessionError) {
         guard let encoder = Runtime.find(Encoders.h264.elements) else { throw Self.missing("H.264", Encoders.h264) }
-        guard let sound = Runtime.find(Encoders.aac.elements) else { throw Self.missing("AAC", Encoders.aac) }
+        let (format, encoders) = method == .whip ? ("Opus", Encoders.opus) : ("AAC", Encoders.aac)
+        guard let sound = Runtime.find(encoders.elements) else { throw Self.missing(format, encoders) }
         self.encoder = encoder
         hasSound = true
         let pictures = [
@@ -22,15 +26,17 @@ struct LiveChain {
             "capsfilter name=format caps=\"\(Self.format(settings))\"", LiveFilters.chain(settings.filters),
             "queue name=late max-size-buffers=0 max-size-bytes=0 max-size-time=1000000000 "
                 + (settings.isFile ? "" : "leaky=downstream"),
-            Self.element(encoder, settings.bitrate, Self.keyDistance(settings)), "h264parse",
+            Self.element(encoder, settings.bitrate, Self.keyDistance(settings)),
+            method == .whip ? "capsfilter caps=\"video/x-h264,profile=constrained-baseline\"" : "", "h264parse",
             "capsfilter caps=\"video/x-h264,stream-format=avc,alignment=au\"",
             "tee name=pictures allow-not-linked=true",
         ]
         let heard = [
             Self.sound(of: settings), "audioconvert", "audioresample",
             "capsfilter caps=\"audio/x-raw,rate=48000,channels=2\"", "queue max-size-time=1000000000",
-            "\(sound) bitrate=\(settings.audioBitrate)", "aacparse",
-            "capsfilter caps=\"audio/mpeg,mpegversion=4,stream-format=raw\"", "tee name=sound allow-not-linked=true",
+            "\(sound) bitrate=\(settings.audioBitrate)",
+            method == .whip ? "opusparse" : "aacparse ! capsfilter caps=\"audio/mpeg,mpegversion=4,stream-format=raw\"",
+            "tee name=sound allow-not-linked=true",
         ]
         text =
             [pictures, heard].map { $0.filter { !$0.isEmpty }.joined(separator: " ! ") }.joined(separator: " ")

@@ -3,6 +3,7 @@ import CStreaming
 package import EventLoop
 import GStreamerBackend
 import GStreamerBase
+import HTTP
 package import LiveStreaming
 package import PluginAPI
 
@@ -29,6 +30,9 @@ package final class LiveOutput {
     private var link: LiveLink
     private var control: BitrateControl
     private var branch: StreamBranch?
+    /// For WebRTC.
+    private var sender: WebRTCSender?
+    private lazy var client = HTTPClient(on: loop)
     /// Of the connections before.
     private var earlier = (bytes: UInt64(0), dropped: UInt64(0))
     private var isFinishing = false
@@ -49,8 +53,8 @@ package final class LiveOutput {
     private static let questionTime = 0.05
     /// Seconds between two looks at the queue.
     private static let interval = 0.5
-    /// Seconds that the end of a stream may take.
-    private static let ending = 3.0
+    /// Seconds that the end of a stream may take. WebRTC has no word for it: the last pictures are on their way.
+    private static func ending(of method: LiveTarget.Method) -> Double { method == .whip ? 0.3 : 3 }
 
     package init(
         _ target: LiveTarget, _ settings: LiveSettings, on streams: EncodedStreams, _ loop: EventLoop
@@ -96,7 +100,7 @@ package final class LiveOutput {
         isFinishing = true
         guard link.state == .live, let branch else { return over() }
         branch.finish()
-        farewell.arm(after: Self.ending)
+        farewell.arm(after: Self.ending(of: target.method))
     }
 
     /// The end of the stream is on its way to the server, after the last picture.
@@ -104,8 +108,8 @@ package final class LiveOutput {
         guard !isFinishing else { return }
         isFinishing = true
         guard link.state == .live else { return over() }
-        owesEnd = true
-        farewell.arm(after: Self.ending)
+        owesEnd = target.method != .whip
+        farewell.arm(after: Self.ending(of: target.method))
     }
 
     /// The connection takes nothing more.
@@ -144,6 +148,7 @@ package final class LiveOutput {
     /// - Returns: whether it was about this output.
     package func take(_ message: UnsafeMutablePointer<GstMessage>) -> Bool {
         guard let branch else { return false }
+        if sender?.take(message) == true { return true }
         switch Notice(message) {
         case .application:
             guard shim_taken_gate(message) == branch.id else { return false }
@@ -218,9 +223,10 @@ package final class LiveOutput {
         do throws(Elements.Missing) {
             let made = try StreamBranch(
                 UInt32(truncatingIfNeeded: number), description, on: streams, limit: Self.queueLimit,
-                needed: needed, sender: target.method == .hls ? nil : "sender")
+                needed: needed, sender: [.hls, .whip].contains(target.method) ? nil : "sender")
             if let sender = made.child("sender") { configure(sender) }
             branch = made
+            if target.method == .whip { return negotiate(number, made) }
             made.attach()
             if target.method == .rtmp { question.arm(after: Self.questionTime) }
         } catch {
@@ -229,11 +235,28 @@ package final class LiveOutput {
         }
     }
 
+    /// WebRTC gets pictures only when it is connected: what waits until then would be late.
+    private func negotiate(_ number: UInt64, _ branch: StreamBranch) {
+        guard let element = branch.child("sender") else { return }
+        let made = WebRTCSender(element, target, client)
+        made.onEvent = { [unowned self] event in
+            switch event {
+            case .connected:
+                branch.link()
+                connected(branch)
+            case .lost(let trouble, let text): take(.lost(number, trouble, target.hidden(text)))
+            }
+        }
+        sender = made
+        branch.start()
+        made.begin(in: streams.pipeline)
+    }
+
     /// After how many buffers at the element that sends it is connected: srtsink waits with the first one. rtmp2sink takes some
     /// before it is, so it is asked (``askServer()``). A folder is there from the first picture on.
     private var needed: Int {
         switch target.method {
-        case .rtmp: Int(guint.max)
+        case .rtmp, .whip: Int(guint.max)
         case .srt: 2
         case .hls: 0
         }
@@ -248,7 +271,7 @@ package final class LiveOutput {
 
     private func connected(_ branch: StreamBranch) {
         take(.connected(UInt64(branch.id)))
-        progress = (branch.facts.arrived, MonotonicClock.now())
+        progress = (sender?.received ?? branch.facts.arrived, MonotonicClock.now())
         look.arm(after: Self.interval)
     }
 
@@ -263,6 +286,13 @@ package final class LiveOutput {
         case .srt:
             "mpegtsmux name=mux alignment=7 ! srtsink name=sender mode=caller auto-reconnect=false sync=false async=false "
                 + "\(StreamBranch.pictures) ! h264parse config-interval=-1 ! mux." + heard(" ! aacparse ! mux.")
+        case .whip:
+            "webrtcbin name=sender bundle-policy=max-bundle "
+                + "\(StreamBranch.pictures) ! rtph264pay config-interval=-1 aggregate-mode=zero-latency ! application/x-rtp,"
+                + "media=video,encoding-name=H264,payload=96,clock-rate=90000,packetization-mode=(string)1 ! sender."
+                + heard(
+                    " ! rtpopuspay ! application/x-rtp,media=audio,encoding-name=OPUS,payload=97,clock-rate=48000,"
+                        + "encoding-params=(string)2 ! sender.")
         case .hls:
             "hlssink2 name=sender target-duration=2 playlist-length=5 max-files=10 "
                 + "\(StreamBranch.pictures) ! h264parse config-interval=-1 ! sender.video"
@@ -282,11 +312,14 @@ package final class LiveOutput {
             let folder = target.location.split(separator: "%", omittingEmptySubsequences: false).joined(separator: "%%")
             shim_set_string(sender, "location", folder + "/segment%05d.ts")
             shim_set_string(sender, "playlist-location", target.location + "/stream.m3u8")
+        case .whip: break
         }
     }
 
     private func disconnect() {
         question.disarm()
+        sender?.close()
+        sender = nil
         guard let branch else { return }
         branch.remove()
         let facts = branch.facts
@@ -301,8 +334,10 @@ package final class LiveOutput {
         look.arm(after: Self.interval)
         let now = MonotonicClock.now()
         let facts = branch.facts
-        if facts.arrived != progress.arrived || facts.queued == 0 || target.method == .hls {
-            progress = (facts.arrived, now)
+        // WebRTC sends to a server that is gone, too; only what comes from it tells that it is there.
+        let arrived = sender?.received ?? facts.arrived
+        if arrived != progress.arrived || target.method == .hls || (sender == nil && facts.queued == 0) {
+            progress = (arrived, now)
         } else if now > progress.time + Self.patience {
             return take(.lost(UInt64(branch.id), .stalled, "for \(Self.patience / 1_000_000) s"))
         }

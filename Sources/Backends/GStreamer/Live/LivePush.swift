@@ -91,7 +91,7 @@ public final class LivePush: LiveEngine {
         try Self.require(target)
         try LiveFilters.require(settings.filters)
         if case .camera(let name) = settings.source { camera = try LiveCamera(name, on: loop) } else { camera = nil }
-        chain = try LiveChain(settings, camera: camera?.description)
+        chain = try LiveChain(settings, target.method, camera: camera?.description)
         do throws(PipelineError) {
             pipeline = try Pipeline(chain.text, on: loop, reachesServer: true)
         } catch {
@@ -115,15 +115,19 @@ public final class LivePush: LiveEngine {
 
     /// What sends is in packages that need not be there.
     private static func require(_ target: LiveTarget) throws(SessionError) {
-        let (element, package) =
+        let needed: [(element: String, package: String)] =
             switch target.method {
-            case .rtmp: ("rtmp2sink", Packages.others)
-            case .srt: ("srtsink", Packages.others)
-            case .hls: ("hlssink2", Packages.others)
+            case .rtmp: [("rtmp2sink", Packages.others), ("flvmux", "gstreamer1.0-plugins-good")]
+            case .srt: [("srtsink", Packages.others)]
+            case .whip:
+                [
+                    ("webrtcbin", Packages.others), ("nicesink", "gstreamer1.0-nice"),
+                    ("rtph264pay", "gstreamer1.0-plugins-good"),
+                ]
+            case .hls: [("hlssink2", Packages.others)]
             }
-        for name in [element, "errorignore", "flvmux"] where Runtime.find([name]) == nil {
-            let place = name == "flvmux" ? "gstreamer1.0-plugins-good" : package
-            throw SessionError(.resourceNotAvailable, "GStreamer has no \(name): install \(place)")
+        for (name, package) in needed + [("errorignore", Packages.others)] where Runtime.find([name]) == nil {
+            throw SessionError(.resourceNotAvailable, "GStreamer has no \(name): install \(package)")
         }
     }
 

@@ -31,6 +31,7 @@ final class StreamBranch {
         /// Of the tees.
         var pads: [UnsafeMutablePointer<GstPad>] = []
         var isAdded = false
+        var runs = false
     }
 
     /// - Parameters:
@@ -111,10 +112,23 @@ final class StreamBranch {
     /// Starts it, and then links it: an element that does not run yet would refuse the data, and stop the encoders. If it
     /// does not start, its error is on the bus.
     func attach() {
-        streams.pipeline.perform { [streams, bin, entries, hold] in
+        start()
+        link()
+    }
+
+    /// Starts it; it gets nothing yet.
+    func start() {
+        streams.pipeline.perform { [streams, bin, hold] in
             Elements.add(bin, to: streams.pipeline.element)
             hold.isAdded = true
-            guard gst_element_sync_state_with_parent(bin) != 0 else { return }
+            hold.runs = gst_element_sync_state_with_parent(bin) != 0
+        }
+    }
+
+    /// From now on it gets the streams.
+    func link() {
+        streams.pipeline.perform { [streams, entries, hold] in
+            guard hold.runs, hold.pads.isEmpty else { return }
             for (tee, entry) in zip([streams.pictures, streams.sound].compactMap(\.self), entries) {
                 guard let pad = gst_element_request_pad_simple(tee, "src_%u") else { continue }
                 gst_pad_link(pad, entry)
@@ -138,7 +152,7 @@ final class StreamBranch {
             gst_element_set_locked_state(bin, 1)
             gst_element_set_state(bin, GST_STATE_NULL)
             guard hold.isAdded else { return }
-            hold.isAdded = false
+            (hold.isAdded, hold.runs) = (false, false)
             Elements.remove(bin, from: streams.pipeline.element)
         }
     }

@@ -1,0 +1,3 @@
+// The session descriptions of WebRTC.
+#pragma once
+#include <gst/sdp/sdp.h>

@@ -1,0 +1,115 @@
+import Foundation
+import LiveBackend
+import LiveStreaming
+import PluginAPI
+import TestSupport
+import Testing
+
+/// Live streams by WebRTC to a real server of WHIP: one on GStreamer, or, with `SESSIOND_WHIP_PYTHON`, one on aiortc.
+@Suite(.serialized) struct WHIPTests {
+    /// A server that takes the token `right-token`, and what it has received.
+    private final class Server {
+        private let child: Child
+        let port: Int
+
+        static let python = ProcessInfo.processInfo.environment["SESSIOND_WHIP_PYTHON"]
+        static let isInstalled: Bool =
+            python != nil
+            || (try? Child.run(
+                "/usr/bin/python3",
+                [
+                    "-c",
+                    """
+                    import gi
+                    gi.require_version('GstWebRTC', '1.0')
+                    from gi.repository import Gst
+                    Gst.init(None)
+                    print('is there' if Gst.ElementFactory.find('nicesink') else '')
+                    """,
+                ]))?.contains("is there") == true
+
+        init(port: Int? = nil) throws {
+            self.port = try port ?? LoopbackPort.free()
+            let script = repository.appendingPathComponent(
+                "Tests/Support/" + (Self.python == nil ? "WHIPServer.py" : "WHIPPeer.py")
+            ).path
+            child = try Child(
+                Self.python ?? "/usr/bin/python3", [script, String(self.port), "right-token"])
+            guard child.line(timeout: 20, where: { $0 == "ready" }) != nil else {
+                throw SupportError("the server of WHIP did not start: \(child.errors)")
+            }
+        }
+
+        var url: String { "http://127.0.0.1:\(port)/whip" }
+        func kill() { child.kill() }
+        var lines: [[String]] {
+            child.text.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
+        }
+        func has(_ word: String) -> Bool { lines.contains { $0.first == word } }
+        var numbers: [Int] { lines.filter { $0.first == "number" }.compactMap { Int($0[1]) } }
+        var loudest: Double { lines.filter { $0.first == "sound" }.compactMap { Double($0[1]) }.max() ?? 0 }
+    }
+
+    @Test(.enabled(if: Server.isInstalled, "gstreamer1.0-nice and gir1.2-gst-plugins-bad-1.0 are not installed"))
+    func film_reachesTheServer_andItsEndIsTold() throws {
+        let server = try Server()
+        let stage = try LiveStage(to: server.url, key: "right-token")
+        try stage.start()
+        #expect(stage.until { stage.push.state == .live }, "\(stage.messages)")
+        #expect(stage.until { stage.isOver })
+        #expect(stage.end == .ended && stage.errors.isEmpty, "\(stage.errors)")
+        #expect(stage.until(5) { server.has("deleted") })
+        #expect(server.lines.contains(["offer", "sendonly"]))
+        // It begins with a key frame, and the last pictures may still be on their way.
+        let numbers = server.numbers
+        #expect(
+            (numbers.first ?? 999) < 60 && (numbers.last ?? 0) >= 285, "\(numbers.first ?? -1) \(numbers.last ?? -1)")
+        #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $0 + 1 == $1 }, "\(numbers)")
+        #expect(server.loudest > 0.05, "\(server.loudest)")
+        // The recording has the same streams.
+        #expect(try LiveStage.numbers(stage.recording) == allPictures)
+        #expect(try LiveStage.probe(stage.recording, "stream=codec_name", "a:0") == ["opus"])
+    }
+
+    @Test(.enabled(if: Server.isInstalled, "gstreamer1.0-nice and gir1.2-gst-plugins-bad-1.0 are not installed"))
+    func serverKilled_isConnectedAgain_andTheRecordingIsWhole() throws {
+        let server = try Server()
+        let stage = try LiveStage(to: server.url, key: "right-token")
+        try stage.start()
+        #expect(stage.until { stage.push.state == .live }, "\(stage.messages)")
+        #expect(stage.until { server.numbers.count > 10 })
+        server.kill()
+        #expect(stage.until(12) { stage.push.state == .reconnecting })
+        let other = try Server(port: server.port)
+        #expect(stage.until(10) { stage.push.state == .live || stage.isOver }, "\(stage.messages)")
+        #expect(stage.until(5) { !other.numbers.isEmpty || stage.isOver })
+        stage.push.stop()
+        #expect(stage.until { stage.isOver })
+        #expect(stage.push.reconnects == 1)
+        let recorded = try LiveStage.numbers(stage.recording)
+        #expect(recorded == Array(0..<recorded.count) && recorded.count > 100)
+        // After a break, too, the first picture needs no other.
+        #expect(recorded.contains(other.numbers.first ?? -1), "\(other.numbers.first ?? -1)")
+    }
+
+    @Test(
+        .enabled(if: Server.isInstalled, "gstreamer1.0-nice and gir1.2-gst-plugins-bad-1.0 are not installed"),
+        arguments: [("/whip", "wrong-token", "401"), ("/other", "right-token", "404")])
+    func refusal_isTold_withoutTheToken(_ path: String, _ token: String, _ status: String) throws {
+        let server = try Server()
+        let stage = try LiveStage(to: "http://127.0.0.1:\(server.port)\(path)", key: token) {
+            ($0.source, $0.recording) = (.test, nil)
+        }
+        try stage.start()
+        #expect(stage.until(10) { stage.messages.contains { $0.includes(status) } }, "\(stage.messages)")
+        #expect(!stage.messages.contains { $0.includes(token) })
+        stage.push.stop()
+        #expect(stage.until { stage.isOver })
+        #expect(server.numbers.isEmpty)
+    }
+
+    @Test func offer_onlySends_andBeginsTheEncryption() {
+        let offer = "v=0\r\na=setup:actpass\r\na=sendrecv\r\na=mid:video0\r\n"
+        #expect(SessionOffer.sending(offer) == "v=0\r\na=setup:active\r\na=sendonly\r\na=mid:video0\r\n")
+    }
+}
