@@ -335,7 +335,7 @@ let package = Package(
             exclude: [
                 "FakeBluetooth.py", "FakeMachine.py", "UploadServer.py", "TusPeer.py", "TagCorpus.py", "UPnPClient.py",
                 "StreamFlood.py", "RetaggedFiles.py", "OriginServer.py", "DeafPeer.py",
-                "RTSPServer.py",
+                "RTSPServer.py", "TLSRelay.py",
             ],
             swiftSettings: fast),
         .executableTarget(

@@ -144,6 +144,71 @@ import Testing
         #expect(taken == Array((300 - taken.count)..<300) && taken.count > 270, "\(taken.count)")
     }
 
+    /// RTMP with TLS: the certificate is checked for its authority, its name and its dates.
+    @Test(
+        .enabled(
+            if: hasServer && TLSRelay.isInstalled && TLSRelay.canBeTrusted,
+            "only root may let a program trust an authority of the test"), arguments: TLSRelay.Certificate.allCases)
+    func rtmps_needsAValidCertificate(_ certificate: TLSRelay.Certificate) throws {
+        let server = try RTMPServer()
+        let relay = try TLSRelay(to: server.port, certificate)
+        let pulse = try ServerKind.standard.server(sinks: ["speaker"])
+        let stage = try SessionctlStage(on: pulse)
+        func start(_ words: [String]) throws -> Child {
+            try Child(
+                "unshare", relay.trusting(try builtProduct(named: "sessionctl"), words),
+                environment: stage.environment.merging(Self.registry) { $1 })
+        }
+        let push = try start(
+            ["live", "push", "rtmps://127.0.0.1:\(relay.port)/live/s3cret", "--test", "--size", "320x180"])
+        guard certificate == .valid else {
+            let outcome = try SessionctlStage.outcome(of: push, ["live"], 15)
+            #expect(outcome.code == 1 && outcome.complaint.contains("update-ca-certificates"), "\(outcome)")
+            #expect(server.taken.isEmpty && !(outcome.text + outcome.complaint).contains("s3cret"), "\(outcome)")
+            return
+        }
+        #expect(push.line(timeout: 20) { $0 == "live" } != nil, "\(push.output) \(push.errors)")
+        let ear = try Ear(pulse, sink: "speaker")
+        let watch = try start(
+            ["live", "watch", "rtmps://127.0.0.1:\(relay.port)/live/s3cret", "--output", "none"])
+        #expect(ear.waitUntil(440, above: -40, timeout: 20), "\(watch.output) \(watch.errors)")
+        for child in [watch, push] {
+            child.signal(SIGINT)
+            #expect(child.wait(timeout: 10) != nil)
+        }
+        #expect(server.taken.count == 1)
+    }
+
+    /// GLib ends a process that asks for settings of the desktop which are not described on this machine.
+    @Test(
+        .enabled(if: hasServer && TLSRelay.isInstalled, "nginx has no module for RTMP here, or openssl is missing"),
+        arguments: ["push", "watch"])
+    func machineWithoutDescriptionsOfSettings_saysWhatIsWrong(_ verb: String) throws {
+        let relay = try TLSRelay(to: try RTMPServer().port, .own)
+        let pulse = try ServerKind.standard.server()
+        let stage = try SessionctlStage(on: pulse)
+        let outcome = try stage.run(
+            ["live", verb, "rtmps://127.0.0.1:\(relay.port)/live/key"]
+                + (verb == "push" ? ["--test"] : ["--output", "none"]),
+            more: Self.registry.merging(["XDG_DATA_DIRS": stage.file("nothing")]) { $1 }, timeout: 20)
+        #expect(outcome.code == 1 && outcome.complaint.contains("update-ca-certificates"), "\(outcome)")
+    }
+
+    /// The same without glib-networking, which has TLS.
+    @Test(
+        .enabled(if: hasServer && TLSRelay.isInstalled, "nginx has no module for RTMP here, or openssl is missing"),
+        arguments: ["push", "watch"])
+    func machineWithoutTLS_saysWhatToInstall(_ verb: String) throws {
+        let relay = try TLSRelay(to: try RTMPServer().port)
+        let pulse = try ServerKind.standard.server()
+        let stage = try SessionctlStage(on: pulse)
+        let outcome = try stage.run(
+            ["live", verb, "rtmps://127.0.0.1:\(relay.port)/live/key"]
+                + (verb == "push" ? ["--test"] : ["--output", "none"]),
+            more: Self.registry.merging(["GIO_MODULE_DIR": stage.file("nothing")]) { $1 }, timeout: 20)
+        #expect(outcome.code == 1 && outcome.complaint.contains("install glib-networking"), "\(outcome)")
+    }
+
     @Test func wrongCommands_areRefusedWithAReason() throws {
         let stage = try SessionctlStage()
         let rows: [(words: [String], code: Int32, text: String)] = [

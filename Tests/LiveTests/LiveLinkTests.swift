@@ -63,6 +63,63 @@ import Testing
         #expect(link.reconnects == 7)
     }
 
+    /// How long a stream is tried: it was live for `held` seconds, and then its server does always the same.
+    @Test(arguments: [
+        (held: 0.1, then: LiveLink.Trouble.unreachable, seconds: 285.0...300.0),
+        (held: 0.1, then: .stalled, seconds: 285...300),
+        // It takes every key, and closes the connection if it is wrong.
+        (held: 0.1, then: .closed, seconds: 15...20.1),
+        (held: 2.9, then: .closed, seconds: 15...20.1),
+        (held: 0.1, then: .refused, seconds: 15...20.1),
+        // The key was right: the server has the old connection, or restarts again and again.
+        (held: 3, then: .closed, seconds: 280...300),
+        (held: 3, then: .refused, seconds: 280...300),
+        (held: 15, then: .refused, seconds: 285...300),
+        (held: 15, then: .insecure, seconds: 285...300),
+    ])
+    func streamThatWasLive_isTriedFor(_ row: (held: Double, then: LiveLink.Trouble, seconds: ClosedRange<Double>)) {
+        var link = LiveLink()
+        _ = link.handle(.start, at: 0)
+        _ = link.handle(.connected(1), at: 0)
+        var now = UInt64(row.held * 1e6)
+        let loss = now
+        var effects = link.handle(.lost(1, .closed, "x"), at: now)
+        while case .wait(let until) = effects.last {
+            now = until
+            _ = link.handle(.timePassed, at: now)
+            effects = link.handle(.lost(link.connection ?? 0, row.then, "x"), at: now)
+        }
+        #expect(effects.last == .fail(row.then, "x"))
+        #expect(row.seconds.contains(Double(now - loss) / 1e6), "\(row): \(Double(now - loss) / 1e6) s")
+    }
+
+    /// It was live for a moment, and then its server was away: what it says afterwards counts from then on.
+    @Test func serverThatWasAway_isAskedAgainLongEnough() {
+        var link = LiveLink()
+        _ = link.handle(.start, at: 0)
+        _ = link.handle(.connected(1), at: 0)
+        var now = Self.second
+        guard case .wait(var until) = link.handle(.lost(1, .closed, "x"), at: now).last else { return }
+        while now < 40 * Self.second {
+            now = until
+            _ = link.handle(.timePassed, at: now)
+            guard case .wait(let next) = link.handle(.lost(link.connection ?? 0, .unreachable, "x"), at: now).last
+            else { break }
+            until = next
+        }
+        now = until
+        _ = link.handle(.timePassed, at: now)
+        // It still has the old connection.
+        _ = link.handle(.lost(link.connection ?? 0, .refused, "x"), at: now)
+        #expect(link.state == .reconnecting)
+    }
+
+    @Test func certificateThatIsNotValid_failsAtOnce() {
+        var link = LiveLink()
+        _ = link.handle(.start, at: 0)
+        #expect(link.handle(.lost(1, .insecure, "x"), at: Self.second) == [.disconnect, .fail(.insecure, "x")])
+    }
+
     @Test func serverThatDoesNotAnswer_isLeftAfterTenSeconds() {
         var link = LiveLink()
         #expect(link.handle(.start, at: 0) == [.connect(1), .wait(until: LiveLink.answerTime)])
@@ -128,7 +185,7 @@ import Testing
 /// A link with its model and a clock.
 private struct LinkWorld {
     enum Act: CaseIterable {
-        case start, connect, lose, pass, stop
+        case start, connect, lose, vanish, pass, stop
     }
     static let acts = Act.allCases
 
@@ -142,6 +199,7 @@ private struct LinkWorld {
         case .start: input = .start
         case .connect: input = .connected(link.connection ?? 0)
         case .lose: input = .lost(link.connection ?? 0, .closed, "x")
+        case .vanish: input = .lost(link.connection ?? 0, .unreachable, "x")
         case .pass:
             now = model.alarm.map { max(now, $0) } ?? now + 12_000_000
             input = .timePassed

@@ -19,9 +19,10 @@ public struct LinkModel {
     /// The connection that exists, since when, and since when it is live.
     private var connection: (number: UInt64, since: UInt64, live: UInt64?)?
     private var isRunning = false
-    /// Since when nothing has held, and whether anything has.
+    /// Since when nothing was steady; and since when the server only says no, if it does.
     private var outage: UInt64 = 0
-    private var hasHeld = false
+    private var denial: UInt64?
+    private var longest: UInt64 = 0
     private var wasLive = false
 
     /// - Parameter giveUp: in seconds.
@@ -33,14 +34,19 @@ public struct LinkModel {
         func object(_ text: String) -> Objection { Objection(description: "\(input) at \(now): \(text), \(effects)") }
         let hadConnection = connection
         switch input {
-        case "start" where !isRunning: (isRunning, outage, hasHeld, wasLive) = (true, now, false, false)
+        case "start" where !isRunning: (isRunning, outage, denial, longest, wasLive) = (true, now, nil, 0, false)
         case "connect":
             if let old = connection, old.live == nil {
                 connection?.live = now
                 wasLive = true
             }
-        case "lose":
-            if let live = connection?.live, now - live >= 10_000_000 { (hasHeld, outage) = (true, now) }
+        case "lose", "vanish":
+            if let live = connection?.live {
+                longest = max(longest, now - live)
+                if now - live >= 10_000_000 { outage = now }
+            }
+            if connection != nil { denial = input == "lose" ? denial ?? now : nil }
+        case "pass" where effects.first == .disconnect: denial = nil
         case "stop": isRunning = false
         default: break
         }
@@ -63,13 +69,14 @@ public struct LinkModel {
                 alarm = until
             case .fail:
                 guard connection == nil, isRunning else { throw object("it gives up although it is connected") }
-                guard now + 15_000_000 >= outage + min(giveUp, hasHeld ? giveUp : 20_000_000) else {
+                let isDenied = longest < 3_000_000 && (denial.map { now + 15_000_000 >= $0 + 20_000_000 } ?? false)
+                guard now + 15_000_000 >= outage + (wasLive ? giveUp : min(giveUp, 20_000_000)) || isDenied else {
                     throw object("it gives up too early")
                 }
                 isRunning = false
             }
         }
-        if input == "lose", hadConnection != nil, connection != nil { throw object("the lost connection stays") }
+        if input == "lose" || input == "vanish", hadConnection != nil, connection != nil { throw object("the lost connection stays") }
         if input == "stop", connection != nil { throw object("it goes on") }
         if !isRunning || connection?.live != nil { alarm = nil }
         if isRunning, connection?.live == nil, alarm == nil { throw object("it waits for ever") }

@@ -10,9 +10,13 @@ public import PluginAPI
 /// - After a loss it waits: 0.5 s, 1 s, then 2 s during the first minute, 5 s during the second one, then 15 s. Only a
 ///   connection that has held for ``steady`` begins a new count, so a server that takes the stream and closes it at once
 ///   is not asked more often.
-/// - It gives up when nothing held for ``giveUp``. Before the first connection that held, it gives up after
-///   ``firstPatience``: an address or a key is probably wrong. This is longer than servers keep a stream whose sender has
-///   vanished, and refuse its key, mostly 10 s.
+/// - It gives up when nothing was steady for ``giveUp``. Before the first connection it gives up after ``firstPatience``: an
+///   address or a key is probably wrong. This is longer than servers keep a stream whose sender has vanished, and refuse its
+///   key, mostly 10 s.
+/// - Some servers take every key, and close the connection at once if it is wrong. So as long as no connection was live for
+///   ``proof``, a server that does nothing else for ``firstPatience`` but to close and to refuse is left, too. One that is away
+///   does not say that.
+/// - Without TLS, or with a certificate that is not valid, it gives up at once, unless it was live before.
 /// - A connection that is not made within ``answerTime`` counts as lost.
 public struct LiveLink: Sendable, Hashable {
     /// Why there is no connection.
@@ -25,6 +29,8 @@ public struct LiveLink: Sendable, Hashable {
         case closed
         /// The server takes nothing any more, or does not answer.
         case stalled
+        /// There is no TLS here, or the certificate of the server is not valid.
+        case insecure
     }
 
     public enum Input: Sendable, Hashable {
@@ -61,6 +67,8 @@ public struct LiveLink: Sendable, Hashable {
     public static let answerTime: UInt64 = 10_000_000
     public static let steady: UInt64 = 10_000_000
     public static let firstPatience: UInt64 = 20_000_000
+    /// A server that takes a wrong key has closed the connection by then.
+    public static let proof: UInt64 = 3_000_000
     /// How long it tries without a connection that holds.
     public let giveUp: UInt64
 
@@ -69,10 +77,12 @@ public struct LiveLink: Sendable, Hashable {
     private var number: UInt64 = 0
     /// How often it has waited since a connection has held.
     private var waits = 0
-    /// Since when no connection has held: the start, or a loss.
+    /// Since when no connection was steady: the start, or a loss.
     private var outage: UInt64 = 0
-    /// Whether a connection has ever held.
-    private var hasHeld = false
+    /// Whether a connection was ever live for ``proof``.
+    private var isProven = false
+    /// Since when the server only closes and refuses; nil: it does not.
+    private var denied: UInt64?
     /// Whether the server ever took the stream.
     private var wasLive = false
     /// The connections after the first one that the server took.
@@ -124,7 +134,7 @@ public struct LiveLink: Sendable, Hashable {
         case .connecting, .live, .waiting: return []
         case .idle, .failed: break
         }
-        (waits, outage, hasHeld, wasLive, reconnects) = (0, now, false, false, 0)
+        (waits, outage, isProven, denied, wasLive, reconnects) = (0, now, false, nil, false, 0)
         (trouble, message) = (nil, "")
         return connect(now)
     }
@@ -144,19 +154,30 @@ public struct LiveLink: Sendable, Hashable {
     }
 
     private mutating func lost(_ trouble: Trouble, _ text: String, _ now: UInt64) -> [Effect] {
-        if case .live(let since) = phase, now >= since + Self.steady {
-            (hasHeld, waits, outage) = (true, 0, now)
+        if case .live(let since) = phase {
+            if now >= since + Self.proof { isProven = true }
+            if now >= since + Self.steady { (waits, outage) = (0, now) }
         }
         (self.trouble, message) = (trouble, text)
-        let patience = hasHeld ? giveUp : min(giveUp, Self.firstPatience)
+        switch trouble {
+        case .closed, .refused: denied = denied ?? now
+        case .unreachable, .stalled, .insecure: denied = nil
+        }
         let next = now + delay(now)
-        guard next < outage + patience else {
+        guard next < end(trouble, now) else {
             phase = .failed
             return [.fail(trouble, text)]
         }
         waits += 1
         phase = .waiting(until: next)
         return [.wait(until: next)]
+    }
+
+    /// Until when it tries.
+    private func end(_ trouble: Trouble, _ now: UInt64) -> UInt64 {
+        guard wasLive else { return trouble == .insecure ? now : outage + min(giveUp, Self.firstPatience) }
+        guard let denied, !isProven else { return outage + giveUp }
+        return min(outage + giveUp, denied + Self.firstPatience)
     }
 
     /// The time to the next try.

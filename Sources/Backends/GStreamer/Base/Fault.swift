@@ -1,4 +1,5 @@
 package import CGStreamer
+import PluginAPI
 
 /// Why a pipeline failed: the one table from GStreamer's errors to reasons. What people read, and which error a client gets,
 /// is made from the reason.
@@ -31,11 +32,32 @@ package struct Fault: Sendable, Hashable {
         case none
     }
 
+    /// Why a connection with TLS cannot be made.
+    package enum Insecurity: Sendable, Hashable {
+        /// GLib has no TLS.
+        case unavailable
+        /// The certificate of the server is signed by nobody who is known here, is for another name, or is out of date.
+        case certificate
+
+        /// For people, with what to do.
+        package var text: String {
+            switch self {
+            case .unavailable: "GLib has no TLS: install \(Packages.tls)"
+            case .certificate:
+                "the certificate of the server is not valid: nobody who is known here has signed it, it is for another "
+                    + "name, or it is out of date (trust one of your own: copy it to /usr/local/share/ca-certificates and run "
+                    + "update-ca-certificates)"
+            }
+        }
+    }
+
     package let reason: Reason
     /// GStreamer's own words, for one who mends it.
     package let text: String
     /// The name of the element that failed.
     package let origin: String
+    /// Nil: it was not about TLS.
+    package let insecurity: Insecurity?
 
     /// The data is the problem, not how it was read.
     package var isAboutStream: Bool {
@@ -58,23 +80,29 @@ package struct Fault: Sendable, Hashable {
     /// From a message of the type ERROR.
     package init(_ message: UnsafeMutablePointer<GstMessage>) {
         var pointer: UnsafeMutablePointer<GError>?
-        gst_message_parse_error(message, &pointer, nil)
-        defer { if let pointer { g_error_free(pointer) } }
+        var words: UnsafeMutablePointer<gchar>?
+        gst_message_parse_error(message, &pointer, &words)
+        defer {
+            if let pointer { g_error_free(pointer) }
+            g_free(words)
+        }
         let origin = message.pointee.src.map { String(cString: $0.pointee.name) } ?? ""
         let fault = Fault(pointer, origin: origin)
         let code = UInt32(bitPattern: pointer?.pointee.code ?? 0)
         let isRedirection = pointer?.pointee.domain == gst_resource_error_quark() && Self.isRedirection(message, code)
         (reason, text, self.origin) = (isRedirection ? .redirection : fault.reason, fault.text, origin)
+        insecurity = Self.insecurity(words.map { String(cString: $0) } ?? "") ?? fault.insecurity
     }
 
     /// From an error without a message.
     package init(_ pointer: UnsafeMutablePointer<GError>?, origin: String = "") {
         self.origin = origin
         guard let error = pointer?.pointee else {
-            (reason, text) = (.none, "GStreamer gave no reason")
+            (reason, text, insecurity) = (.none, "GStreamer gave no reason", nil)
             return
         }
         text = String(cString: error.message)
+        insecurity = Self.insecurity(text)
         let code = UInt32(bitPattern: error.code)
         switch error.domain {
         case gst_stream_error_quark(): reason = Self.stream(code)
@@ -87,7 +115,18 @@ package struct Fault: Sendable, Hashable {
     /// The same fault, if a plugin was reported as missing before it.
     package init(_ fault: Fault, missing: String?) {
         reason = missing.map { .missing($0) } ?? fault.reason
-        (text, origin) = (fault.text, fault.origin)
+        (text, origin, insecurity) = (fault.text, fault.origin, fault.insecurity)
+    }
+
+    /// GLib's error is a part of GStreamer's one, as its number in the words for developers, or in its own words.
+    private static func insecurity(_ text: String) -> Insecurity? {
+        if ["g-tls-error-quark, code 2", "Unacceptable TLS certificate"].contains(where: text.includes) { return .certificate }
+        if ["g-tls-error-quark, code 0", "TLS support is not available", "TLS/SSL support not available"]
+            .contains(where: text.includes)
+        {
+            return .unavailable
+        }
+        return nil
     }
 
     private static func stream(_ code: UInt32) -> Reason {

@@ -11,6 +11,8 @@ package enum PluginRegistry {
     package static func prepare() {
         setenv("GST_REGISTRY_UPDATE", "no", 0)
         gst_registry_fork_set_enabled(0)
+        // Set before other threads read the environment.
+        if !DesktopProxy.isKnown { setenv("GIO_USE_PROXY_RESOLVER", "dummy", 1) }
     }
 
     /// Whether an element of that name is in the list.

@@ -158,7 +158,7 @@ package final class LiveOutput {
             if isFinishing {
                 cutOff()
             } else {
-                take(.lost(UInt64(branch.id), trouble(fault), target.hidden(fault.text)))
+                take(.lost(UInt64(branch.id), trouble(fault), fault.insecurity?.text ?? target.hidden(fault.text)))
             }
         case .element:
             guard let ended = shim_ended_bin(message), ended == branch.bin else { return false }
@@ -174,6 +174,7 @@ package final class LiveOutput {
     /// Of an error of the element that sends. Servers that refuse say so in a command of RTMP, or close the connection
     /// before they take anything.
     private func trouble(_ fault: Fault) -> LiveLink.Trouble {
+        if fault.insecurity != nil { return .insecure }
         // rtmp2sink waits for the server for 5 s.
         if fault.text.includes("timed out") { return .stalled }
         if link.state == .live { return .closed }
@@ -188,6 +189,7 @@ package final class LiveOutput {
         case (_, .hls): "'\(place)' cannot be written: \(text)"
         case (.unreachable, _): "\(place) cannot be reached: \(text)"
         case (.refused, _): "\(place) refused the stream; is its key right? (\(text))"
+        case (.insecure, _): "\(place) cannot be reached securely: \(text)"
         case (.closed, _): "\(place) closed the connection: \(text)"
         case (.stalled, _): "\(place) takes nothing: \(text)"
         }

@@ -106,6 +106,7 @@ final class LiveReception {
             case .refused: "refused it"
             case .closed: "ended it"
             case .stalled: "sends nothing"
+            case .insecure: "cannot be reached securely"
             }
         onEvent?(.failed("'\(source.uri)' cannot be watched: its server \(reason) (\(text))"))
     }
@@ -143,8 +144,9 @@ final class LiveReception {
         case .failed(let fault):
             let hasBegun = store.facts.arrived > before
             let trouble: LiveLink.Trouble =
-                hasBegun ? .closed : fault.reason == .notAuthorized ? .refused : .unreachable
-            lost(number, trouble, fault.text)
+                fault.insecurity != nil
+                ? .insecure : hasBegun ? .closed : fault.reason == .notAuthorized ? .refused : .unreachable
+            lost(number, trouble, fault.insecurity?.text ?? fault.text)
         case .ended:
             // A list of segments says when it is over. Other servers only close the connection, as if they had crashed.
             if case .hls = source.method, store.facts.arrived > before { return finish() }
