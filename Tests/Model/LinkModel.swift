@@ -76,7 +76,9 @@ public struct LinkModel {
                 isRunning = false
             }
         }
-        if input == "lose" || input == "vanish", hadConnection != nil, connection != nil { throw object("the lost connection stays") }
+        if input == "lose" || input == "vanish", hadConnection != nil, connection != nil {
+            throw object("the lost connection stays")
+        }
         if input == "stop", connection != nil { throw object("it goes on") }
         if !isRunning || connection?.live != nil { alarm = nil }
         if isRunning, connection?.live == nil, alarm == nil { throw object("it waits for ever") }

@@ -26,6 +26,8 @@ import class EventLoop.Timer
         var push: LivePush?
         var failures: [String] = []
         var finished = 0
+        /// Where the pictures are on the screen.
+        var area = (x: 0, y: 0, width: 320, height: 180)
         /// When each number was seen first, by how many had been encoded.
         private(set) var seen: [(number: Int, sent: Int)] = []
 
@@ -84,7 +86,7 @@ import class EventLoop.Timer
         }
 
         private func look() {
-            let number = screen.number()
+            let number = screen.number(x: area.x, y: area.y, width: area.width, height: area.height)
             if number >= 0, number < 60_000, seen.last?.number != number {
                 seen.append((number, Int(push?.pictures ?? 0)))
             }
@@ -200,8 +202,51 @@ import class EventLoop.Timer
         #expect(!stage.player.isStalled)
         #expect(stage.until(40) { stage.finished == 1 }, "\(stage.failures)")
         // GStreamer 1.22 leaves out the last segments if they come together with the end of the list.
+        print("hls: the last picture is \(stage.number)")
         #expect(stage.number >= 850, "\(stage.number)")
         #expect(stage.failures.isEmpty)
+    }
+
+    /// Chromium plays HLS itself since version 142.
+    private static let playsLists: Bool = {
+        let words = (try? Child.run("chromium", ["--version"]))?.split(separator: " ") ?? []
+        return words.compactMap { $0.split(separator: ".").first.flatMap { Int($0) } }.contains { $0 >= 142 }
+    }()
+
+    /// The page of Examples in a browser: it shows the stream, and goes on when the stream was away.
+    @Test(.enabled(if: Child.hasNginx && playsLists, "nginx or chromium is not installed"))
+    func page_isPlayedByABrowser() throws {
+        let web = try Nginx()
+        let stage = try Stage()
+        let files = web.folder.path + "/files"
+        try FileManager.default.copyItem(
+            atPath: repository.appendingPathComponent("Examples/LivePage/index.html").path,
+            toPath: files + "/index.html")
+        try stage.send(stage.longFilm(seconds: 120), to: files + "/live")
+        #expect(stage.until(20) { FileManager.default.fileExists(atPath: files + "/live/stream.m3u8") })
+        let browser = try Child(
+            "chromium",
+            [
+                "--kiosk", "--no-sandbox", "--disable-gpu", "--no-first-run", "--window-position=0,0",
+                "--window-size=640,480", "--user-data-dir=\(stage.folder.path)/profile",
+                "--autoplay-policy=no-user-gesture-required", "--app=" + web.url("index.html"),
+            ],
+            environment: ProcessInfo.processInfo.environment.merging(
+                ["DISPLAY": stage.screen.display, "HOME": stage.folder.path]) { $1 })
+        stage.area = (0, 60, 640, 360)
+        #expect(stage.until(30) { stage.number > 25 }, "\(browser.errors.suffix(5))")
+        stage.pass(6)
+        let delay = try #require(stage.delay(within: 3))
+        print("hls: \(delay) s from the encoder to the page in chromium")
+        // Chromium begins three segments before the end of the list.
+        #expect(delay < 10, "\(delay)")
+        // The stream ends, and begins anew after the page has noticed it.
+        stage.push?.stop()
+        #expect(stage.until { stage.push?.state == .idle })
+        stage.pass(10)
+        let last = stage.number
+        try stage.send(stage.longFilm(seconds: 120), to: files + "/live")
+        #expect(stage.until(40) { stage.number > 25 && stage.number < last - 100 }, "\(stage.number) after \(last)")
     }
 
     @Test(.enabled(if: hasServer, "nginx has no module for RTMP here"))

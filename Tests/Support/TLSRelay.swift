@@ -55,7 +55,10 @@ public final class TLSRelay {
             "authorities.pem", known + (try String(contentsOfFile: path("authority.pem"), encoding: .utf8)))
         child = try Child(
             "/usr/bin/python3",
-            [repository.appendingPathComponent("Tests/Support/TLSRelay.py").path, path("certificate.pem"), path("key.pem"), "\(port)"])
+            [
+                repository.appendingPathComponent("Tests/Support/TLSRelay.py").path, path("certificate.pem"),
+                path("key.pem"), "\(port)",
+            ])
         guard let line = child.line(where: { Int($0) != nil }), let own = Int(line) else {
             throw SupportError("the relay did not start: \(child.errors)")
         }

@@ -120,7 +120,9 @@ package struct Fault: Sendable, Hashable {
 
     /// GLib's error is a part of GStreamer's one, as its number in the words for developers, or in its own words.
     private static func insecurity(_ text: String) -> Insecurity? {
-        if ["g-tls-error-quark, code 2", "Unacceptable TLS certificate"].contains(where: text.includes) { return .certificate }
+        if ["g-tls-error-quark, code 2", "Unacceptable TLS certificate"].contains(where: text.includes) {
+            return .certificate
+        }
         if ["g-tls-error-quark, code 0", "TLS support is not available", "TLS/SSL support not available"]
             .contains(where: text.includes)
         {
