@@ -259,7 +259,8 @@ let package = Package(
         room(
             "PluginKit",
             [
-                "SessionKit", "MediaValues", "SessionBus", "DBus", "EventLoop", "Processes", "PluginAPI",
+                "SessionKit", "LiveStreaming", "MediaValues", "SessionBus", "DBus", "EventLoop", "Processes",
+                "PluginAPI",
             ],
             embedding: played, exclude: served + foreign),
         // Services: what a plugin does, as a library that tests use without a process.
@@ -284,8 +285,7 @@ let package = Package(
         room(
             "Live",
             [
-                "PluginKit", "LiveBackend", "LiveStreaming", "GStreamerBackend", "SessionBus", "DBus", "EventLoop",
-                "PluginAPI",
+                "PluginKit", "LiveBackend", "LiveStreaming", "GStreamerBackend", "SessionBus", "DBus", "PluginAPI",
             ]),
         room(
             "Capture",

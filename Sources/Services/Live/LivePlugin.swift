@@ -1,4 +1,5 @@
 import DBus
+import GStreamerBackend
 import LiveBackend
 import LiveStreaming
 import PluginAPI
@@ -49,7 +50,13 @@ public final class LivePlugin: Plugin {
         }
         let target = try LiveTarget(url, key: options.key)
         lastNumber += 1
-        let stream = LiveStreamObject(lastNumber, target, options, owner: owner, on: host)
+        let identity = StreamIdentity(clientName: options.name.isEmpty ? "Live stream" : options.name)
+        let stream = LiveStreamObject(
+            lastNumber, at: PluginKind.live.objectPath + "/stream/\(lastNumber)", target, options, owner: owner,
+            on: host
+        ) { [host] () throws(SessionError) in
+            try LivePush(target, options.settings, identity, device: options.input, on: host.loop)
+        }
         stream.onClosed = { [unowned self] in closed($0) }
         stream.onChanged = { [unowned self] in settle() }
         streams[lastNumber] = stream

@@ -1,16 +1,16 @@
-import DBus
-import PluginAPI
+package import DBus
+package import PluginAPI
 import SessionBus
 
-/// The options of `CreateStream`.
-struct LiveOptions {
-    var settings: LiveSettings
-    var key = ""
+/// The options of a live stream on the wire.
+package struct LiveOptions {
+    package var settings: LiveSettings
+    package var key = ""
     /// The server's name of the microphone; nil: that of the route.
-    var input: String?
+    package var input: String?
     var category = Category.playAndRecord
-    var interruption = LiveInterruption.silence
-    var name = ""
+    package var interruption = LiveInterruption.silence
+    package var name = ""
     var desktopEntry = ""
 
     private static let known: Set = [
@@ -21,8 +21,9 @@ struct LiveOptions {
         "desktop-entry",
     ]
 
+    /// Those of `CreateStream`.
     /// - Throws: `BadParameter` that names the option, `InvalidArgs` for a wrong type.
-    init(_ dictionary: Value) throws(Failure) {
+    package init(_ dictionary: Value) throws(Failure) {
         let reader = try OptionReader(dictionary, known: Array(Self.known))
         let file = try reader.string("file")
         let display = try reader.string("display")

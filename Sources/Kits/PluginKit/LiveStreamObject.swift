@@ -1,27 +1,27 @@
 import DBus
 import EventLoop
-import GStreamerBackend
-import LiveBackend
-import LiveStreaming
-import PluginAPI
-import PluginKit
+package import LiveStreaming
+package import PluginAPI
 import SessionBus
+import SessionKit
 
 /// One live stream on the bus: an engine while it runs, and a session if it has a microphone.
 ///
 /// While another session interrupts the microphone, viewers see the pictures and hear nothing; the microphone is closed
 /// meanwhile. The session is given back when the stream ends.
-final class LiveStreamObject {
-    let number: UInt64
-    let owner: String
-    let path: String
-    var onClosed: (LiveStreamObject) -> Void = { _ in }
+package final class LiveStreamObject {
+    package let number: UInt64
+    package let owner: String
+    package let path: String
+    package var onClosed: (LiveStreamObject) -> Void = { _ in }
     /// It started, or ended.
-    var onChanged: () -> Void = {}
+    package var onChanged: () -> Void = {}
 
     private let target: LiveTarget
     private let options: LiveOptions
     private let host: PluginHost
+    /// For one run.
+    private let makeEngine: () throws(SessionError) -> any LiveEngine
     private var engine: (any LiveEngine)?
     private let session: AudioSessionClient?
     private var driver: GrantDriver?
@@ -45,9 +45,12 @@ final class LiveStreamObject {
     private var isClosing = false
     private var failed = false
 
-    init(_ number: UInt64, _ target: LiveTarget, _ options: LiveOptions, owner: String, on host: PluginHost) {
+    package init(
+        _ number: UInt64, at path: String, _ target: LiveTarget, _ options: LiveOptions, owner: String,
+        on host: PluginHost, _ makeEngine: @escaping () throws(SessionError) -> any LiveEngine
+    ) {
         (self.number, self.target, self.options, self.owner, self.host) = (number, target, options, owner, host)
-        path = PluginKind.live.objectPath + "/stream/\(number)"
+        (self.path, self.makeEngine) = (path, makeEngine)
         if options.settings.hasMicrophone {
             session = AudioSessionClient(
                 .init(
@@ -63,7 +66,7 @@ final class LiveStreamObject {
         if let session { listen(to: session) }
     }
 
-    var isRunning: Bool { engine != nil }
+    package var isRunning: Bool { engine != nil }
     var state: LiveState { engine?.state ?? (failed ? .failed : .idle) }
     private var isInterrupted: Bool { isRunning && driver?.grant.isInterrupted == true }
 
@@ -88,10 +91,7 @@ final class LiveStreamObject {
         }
         (remark, failed, last) = ("", false, Figures())
         do throws(SessionError) {
-            let made = try LivePush(
-                target, options.settings,
-                StreamIdentity(clientName: options.name.isEmpty ? "Live stream" : options.name), device: options.input,
-                on: host.loop)
+            let made = try makeEngine()
             engine = made
             made.onEvent = { [unowned self] in heard($0) }
         } catch {
@@ -139,7 +139,7 @@ final class LiveStreamObject {
     }
 
     /// Ends it, and removes the object when the recording is complete.
-    func close() {
+    package func close() {
         guard !isClosing else { return }
         isClosing = true
         if engine == nil { vanish() } else { stop() }
@@ -320,22 +320,4 @@ final class LiveStreamObject {
                 throw Failure(SessionError(.notOwner, "the live stream belongs to another program"))
             }
         })
-}
-
-extension Invocation {
-    fileprivate func answer(_ result: Result<Void, Failure>) {
-        switch result {
-        case .success: reply()
-        case .failure(let failure): fail(failure)
-        }
-    }
-
-    fileprivate func answer(_ body: () throws(Failure) -> Void) {
-        do throws(Failure) {
-            try body()
-            reply()
-        } catch {
-            fail(error)
-        }
-    }
 }
