@@ -208,7 +208,7 @@ let package = Package(
         room("LoopbackHTTP", ["CMicroHTTPD", "EventLoop"]),
 
         // A camera and a microphone, and films of them: the rules as values.
-        room("Capturing", ["PluginAPI"], fast),
+        room("Capturing", ["LiveStreaming", "PluginAPI"], fast),
 
         // The music library: the tags of music files, and the database with its queries and the rules of a scan.
         room("TagFormats", [], fast),
@@ -290,9 +290,8 @@ let package = Package(
         room(
             "Capture",
             [
-                "PluginKit", "CameraBackend", "VideoBackend", "GStreamerBackend", "Capturing", "FileFormats",
-                "Processes",
-                "SessionBus", "DBus", "EventLoop", "PluginAPI",
+                "PluginKit", "CameraBackend", "LiveBackend", "VideoBackend", "GStreamerBackend", "Capturing",
+                "LiveStreaming", "FileFormats", "Processes", "SessionBus", "DBus", "EventLoop", "PluginAPI",
             ]),
         room(
             "Uploads", ["PluginKit", "HTTP", "Uploading", "Processes", "SessionBus", "DBus", "EventLoop", "PluginAPI"]),
@@ -401,7 +400,7 @@ let package = Package(
         tests("MediaControlTests", ["MediaControl", "PluginAPI", "ReferenceModel"]),
         tests("MediaValuesTests", ["MediaValues", "PluginAPI"]),
         tests("FileFormatsTests", ["FileFormats", "PluginAPI"]),
-        tests("CapturingTests", ["Capturing", "PluginAPI", "ReferenceModel"], fast),
+        tests("CapturingTests", ["Capturing", "LiveStreaming", "PluginAPI", "ReferenceModel"], fast),
         tests(
             "CaptureTests",
             ["SessionKit", "FileFormats", "CXCB", "SessionBus", "DBus", "EventLoop", "PluginAPI", "TestSupport"]),

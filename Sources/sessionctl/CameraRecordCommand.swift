@@ -11,7 +11,7 @@ struct CameraRecordCommand: ParsableCommand {
         commandName: "record", abstract: "Record a film until ctrl-C.",
         discussion: """
             Without a file, the film goes to the folder for videos. A call pauses the film; it goes on in the same file after the \
-            call. On a terminal: space pauses and resumes, c switches to the next camera, p takes a photo, q or ctrl-C ends the film.
+            call. With --live, a server of live streams gets the same pictures and sound, and a call silences both instead. On a terminal: space pauses and resumes, c switches to the next camera, p takes a photo, q or ctrl-C ends the film.
             """)
 
     @Argument(help: "The file, which ends in .mp4, .mov, .mkv or .webm.", completion: .file())
@@ -30,7 +30,17 @@ struct CameraRecordCommand: ParsableCommand {
     var noSound = false
     @Option(help: "The microphone: its id, as 'camera list' shows it; default: that of the route.")
     var microphone: String?
-    @Option(help: "What a call does: pause (default), silence (the pictures go on) or stop.")
+    @Option(
+        help: ArgumentHelp(
+            "Also send it: to rtmp://HOST/APPLICATION/KEY (or rtmps:), srt://HOST:PORT?streamid=KEY, or as HLS into a folder.",
+            valueName: "url"))
+    var live: String?
+    @Option(
+        help: ArgumentHelp(
+            "The key of the live stream is the first line of this file (- is standard input).", valueName: "file"),
+        completion: .file())
+    var keyFile: String?
+    @Option(help: "What a call does: pause (default), silence (the pictures go on; default with --live) or stop.")
     var onCall: CaptureInterruption?
     @Flag(help: "Also show the pictures in a window.")
     var preview = false
@@ -43,6 +53,7 @@ struct CameraRecordCommand: ParsableCommand {
         if let duration, !(duration > 0 && duration < 1e9) {
             throw ValidationError("--duration needs a number of seconds above 0")
         }
+        if keyFile != nil, live == nil { throw ValidationError("--key-file needs --live") }
         if noSound, microphone != nil { throw ValidationError("--no-sound and --microphone contradict") }
     }
 
@@ -61,6 +72,7 @@ struct CameraRecordCommand: ParsableCommand {
             }
         }
         for kind in ["movie-file", "photo"] { try place.ask(session, "AddOutput", [.string(kind), .properties([])]) }
+        let stream = try live.map { try place.addLive($0, keyFile, to: session) }
         if preview { try place.addPreview(to: session) }
         var options: [(String, Value)] = [("overwrite", .bool(overwrite))]
         if let duration { options.append(("maximum-duration", .double(duration))) }
@@ -68,7 +80,19 @@ struct CameraRecordCommand: ParsableCommand {
         if let codec { options.append(("codec", .string(codec))) }
         if let orientation { options.append(("orientation", .uint32(orientation))) }
         if let quality { options.append(("quality", .string(quality))) }
-        FilmRun(path, options, duration, place, session).run()
+        FilmRun(path, options, duration, place, session, stream).run()
+    }
+}
+
+extension CameraPlace {
+    /// - Returns: the path of the stream.
+    fileprivate func addLive(_ url: String, _ keyFile: String?, to session: String) throws -> String {
+        var options: [(String, Value)] = [
+            ("url", .string(url.includes(":") || url.isEmpty ? url : try FileArgument.path(url)))
+        ]
+        if let keyFile { options.append(("stream-key", .string(try LivePushCommand.key(keyFile)))) }
+        let answer = try ask(session, "AddOutput", [.string("live"), .properties(options)])
+        return "\(session)/live/\(answer.first?.uint32Value ?? 0)"
     }
 }
 
@@ -78,6 +102,8 @@ final class FilmRun {
 
     private let place: CameraPlace
     private let session: String
+    /// The path of the live stream beside it.
+    private let stream: String?
     private let options: [(String, Value)]
     private var service: Service { place.service }
     private var path: String
@@ -97,8 +123,12 @@ final class FilmRun {
     private var pauseReason: String?
     private var failure: String?
 
-    init(_ path: String, _ options: [(String, Value)], _ duration: Double?, _ place: CameraPlace, _ session: String) {
+    init(
+        _ path: String, _ options: [(String, Value)], _ duration: Double?, _ place: CameraPlace, _ session: String,
+        _ stream: String?
+    ) {
         (self.path, self.options, self.place, self.session) = (path, options, place, session)
+        self.stream = stream
         screen = ProgressScreen(place.service.loop, noteTime: 3)
         line.duration = duration
         line.title = path.escaped
@@ -123,9 +153,15 @@ final class FilmRun {
                 end(Complaint.refused("\(place.kind.program) ended unexpectedly; what was recorded is in the file"))
             },
         ]
+        if let stream {
+            subscriptions.append(
+                connection.subscribe(path: stream, interface: BusName.liveStream, sender: place.place) {
+                    [unowned self] in heardStream($0)
+                })
+        }
         connection.onDisconnect = { [unowned self] in end(Complaint.unreachable("the bus connection was lost")) }
         call("StartRunning") { [unowned self] in
-            call("StartRecording", [.string(path), .properties(options)]) {}
+            call("StartRecording", [.string(path), .properties(options)]) { [unowned self] in startStream() }
         }
         let code = loop.run()
         screen.finish()
@@ -144,6 +180,33 @@ final class FilmRun {
                 guard !isStopping else { return }
                 if hasBegun { note(service.complaint(failure).message) } else { end(service.complaint(failure)) }
             }
+        }
+    }
+
+    private func startStream() {
+        guard let stream else { return }
+        service.connection.call(place.place, stream, BusName.liveStream, "Start", [], timeout: CameraPlace.opening) {
+            [weak self] answer in
+            if let self, case .failure(let failure) = answer { streamFailed(service.complaint(failure).message) }
+        }
+    }
+
+    /// The film goes on.
+    private func streamFailed(_ message: String) {
+        failure = "the live stream ended: \(message)"
+        if isInteractive { note(failure ?? "") } else { Output.complain(failure ?? "") }
+    }
+
+    private func heardStream(_ message: Message) {
+        guard let values = try? message.arguments() else { return }
+        switch message.member {
+        case "StateChanged":
+            let state = values.first?.stringValue ?? ""
+            // The end, and a failure, are told otherwise.
+            guard ["connecting", "live", "reconnecting"].contains(state), !isStopping else { return }
+            if isInteractive { note("stream: \(state)") } else { Output.line("stream: \(state)") }
+        case "Failed": streamFailed(values.last?.stringValue?.escaped ?? "")
+        default: break
         }
     }
 

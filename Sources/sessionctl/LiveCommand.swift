@@ -144,7 +144,7 @@ struct LivePushCommand: ParsableCommand {
     }
 
     /// The first line of a file, without spaces at its ends.
-    private static func key(_ file: String) throws -> String {
+    static func key(_ file: String) throws -> String {
         let path = file == "-" ? "/dev/stdin" : try FileArgument.path(file)
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {

@@ -120,7 +120,7 @@ struct CaptureTests {
         #expect(eventually(timeout: 20) { (try? stage.recorded()) ?? 0 > 1.2 })
         stage.camera.remove()
         #expect(record.wait(timeout: 30) == .code(1))
-        #expect(record.errors.joined().contains("did not come back"))
+        #expect(record.errors.joined().contains("did not come back"), "\(record.errors) \(stage.errors)")
         #expect(access(film, F_OK) == 0, "\(record.output) \(record.errors) \(stage.errors)")
         let read = try ReadFilm(film)
         #expect(!read.isFragmented && read.pictures.count > 30, "\(read.pictures.count)")

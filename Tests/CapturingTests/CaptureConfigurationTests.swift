@@ -1,4 +1,5 @@
 import Capturing
+import LiveStreaming
 import PluginAPI
 import Testing
 
@@ -71,15 +72,31 @@ import Testing
         #expect(code { () throws(SessionError) in try session.removeInput(id) } == .badParameter)
     }
 
-    @Test func outputThatIsNotThere_isRefused() {
-        var session = CaptureConfiguration()
-        #expect(session.refusal(ofOutput: .live)?.code == .notSupported)
-        #expect(code { () throws(SessionError) in _ = try session.addOutput(.live) } == .notSupported)
+    @Test func liveStream_keepsAFilmGoingInACall_andSharesItsEncoderUnlessItsPicturesAreChanged() throws {
+        for (filters, shares) in [([], true), ([LiveFilter.mirror], false)] {
+            var session = CaptureConfiguration()
+            #expect(session.current.usualInterruption == .pause && !session.current.canShareEncoder)
+            #expect(session.refusal(ofOutput: .live) == nil)
+            var settings = LiveSettings(.camera(nil))
+            settings.filters = filters
+            var options = CaptureConfiguration.OutputOptions()
+            options.stream = .init(try LiveTarget("rtmp://host/app/key"), settings)
+            let id = try session.addOutput(.live, options)
+            #expect(session.current.usualInterruption == .silence && session.current.canShareEncoder == shares)
+            #expect(session.refusal(ofOutput: .live)?.code == .isBusy)
+            // It may go while a film is recorded.
+            _ = try session.addInput(Self.front)
+            _ = try session.addOutput(.movieFile)
+            session.isRecording = true
+            try session.removeOutput(id)
+            #expect(session.current.usualInterruption == .pause)
+        }
     }
 
-    @Test func microphone_isUsedByAFilmAndByTheMeterOfAPreviewAlone() throws {
+    @Test func microphone_isUsedByAFilm_aStream_andTheMeterOfAPreviewAlone() throws {
         for (kind, isUsed) in [
-            (CaptureConfiguration.OutputKind.photo, false), (.movieFile, true), (.preview, true), (.frames, false),
+            (CaptureConfiguration.OutputKind.photo, false), (.movieFile, true), (.preview, true), (.live, true),
+            (.frames, false),
         ] {
             var session = CaptureConfiguration()
             _ = try session.addInput(Self.microphone)

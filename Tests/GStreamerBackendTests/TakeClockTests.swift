@@ -34,6 +34,10 @@ import Testing
         var pictureDelay = 40_000_000
         var soundDelay = 15_000_000
         let loop = EventLoop()
+        /// How many pictures the encoder of a live stream has at a time; nil: the film encodes its pictures itself.
+        var encoding: Int? { didSet { if encoding != nil { shim_take_encoded(take, nil) } } }
+        /// The pictures that the encoder was asked to make key frames of.
+        private(set) var keys: [Int] = []
 
         init(_ rate: Int = 30, hasSound: Bool = true, start: Int = 7_000_000, seed: UInt64 = 1) throws {
             pipeline = try Pipeline("fakesrc ! fakesink", on: loop)
@@ -65,11 +69,21 @@ import Testing
         }
 
         private func sendPicture() {
+            if let encoding {
+                if shim_take_enters(take, guint64(time(ofPicture: nextPicture))) != 0 { keys.append(nextPicture) }
+                nextPicture += 1
+                if nextPicture > encoding { receive(nextPicture - encoding - 1) }
+            } else {
+                receive(nextPicture)
+                nextPicture += 1
+            }
+        }
+
+        private func receive(_ nextPicture: Int) {
             let time = guint64(self.time(ofPicture: nextPicture))
             var place: guint64 = 0
             shim_take_saw_picture(take, time)
             if shim_take_picture(take, time, &place) != 0 { pictures.append((nextPicture, UInt64(place))) }
-            nextPicture += 1
         }
 
         func skipPictures(_ count: Int) { nextPicture += count }
@@ -139,6 +153,34 @@ import Testing
         #expect(stage.pictures.count == 60)
         #expect(stage.posted == ["take-full"])
         stage.expectWhole()
+    }
+
+    /// The encoder has some pictures at the moment at which the film begins, pauses and goes on.
+    @Test(arguments: 0...3, [true, false])
+    func filmBesideALiveStream_beginsEachPartWithAKeyFrame(pictures: Int, hasSound: Bool) throws {
+        for seed in 1...UInt64(10) {
+            var random = SplitMix64(seed: seed)
+            let stage = try Stage(hasSound: hasSound, start: Int(random.next() % 33_000_000), seed: seed)
+            stage.encoding = pictures
+            var time = 500_000_000
+            stage.run(to: time, hasSound: hasSound)
+            shim_take_begin(stage.take, 400)
+            for _ in 0..<30 {
+                time += 5_000_000 + Int(random.next() % 300_000_000)
+                stage.run(to: time, hasSound: hasSound)
+                shim_take_pause(stage.take)
+                time += 5_000_000 + Int(random.next() % 300_000_000)
+                stage.run(to: time, hasSound: hasSound)
+                shim_take_resume(stage.take)
+            }
+            stage.run(to: time + 20_000_000_000, hasSound: hasSound)
+            #expect(stage.posted == ["take-full"])
+            #expect(stage.pictures.count == 400 && stage.sampleCount == (hasSound ? 640_000 : 0))
+            stage.expectWhole()
+            let numbers = stage.pictures.map(\.number)
+            let firsts = zip([-2] + numbers, numbers).filter { $0 + 1 != $1 }.map(\.1)
+            #expect(Set(firsts).isSubset(of: stage.keys), "\(firsts) \(stage.keys)")
+        }
     }
 
     @Test(arguments: [24, 25, 30, 50, 60]) func otherRates_areExactToo(rate: Int) throws {

@@ -288,7 +288,7 @@ public final class AVCaptureSession: NSObject, Sendable {
             post(Self.wasInterruptedNotification, reason.map { [AVCaptureSessionInterruptionReasonKey: $0] } ?? [:])
         case .interruptionEnded: post(Self.interruptionEndedNotification, [:])
         case .runtimeError(let error): post(Self.runtimeErrorNotification, [AVCaptureSessionErrorKey: error])
-        case .didStartRecording, .didFinishRecording, .previewDidClose: break
+        case .didStartRecording, .didFinishRecording, .previewDidClose, .live: break
         }
         for output in outputs { output.heard(notice) }
     }
@@ -478,7 +478,7 @@ public final class AVCaptureMovieFileOutput: AVCaptureFileOutput, @unchecked Sen
                 }
             }
         case .runtimeError(let error): lastError.withLock { $0 = error }
-        case .wasInterrupted, .interruptionEnded, .previewDidClose: break
+        case .wasInterrupted, .interruptionEnded, .previewDidClose, .live: break
         }
     }
 }

@@ -5,6 +5,8 @@ import SessionBus
 /// The options of a live stream on the wire.
 package struct LiveOptions {
     package var settings: LiveSettings
+    /// Of an output of a capture session.
+    package private(set) var url = ""
     package var key = ""
     /// The server's name of the microphone; nil: that of the route.
     package var input: String?
@@ -13,18 +15,20 @@ package struct LiveOptions {
     package var name = ""
     var desktopEntry = ""
 
-    private static let known: Set = [
-        "source", "file", "display", "camera", "microphone", "input", "category", "on-interruption", "stream-key",
-        "bitrate",
-        "audio-bitrate", "adaptive", "filter", "gop", "size", "frame-rate", "latency", "record", "overwrite", "give-up",
-        "name",
-        "desktop-entry",
+    /// How it is encoded and sent.
+    private static let sending = [
+        "stream-key", "bitrate", "audio-bitrate", "adaptive", "filter", "gop", "latency", "give-up",
     ]
+    private static let known =
+        sending + [
+            "source", "file", "display", "camera", "microphone", "input", "category", "on-interruption", "size",
+            "frame-rate", "record", "overwrite", "name", "desktop-entry",
+        ]
 
     /// Those of `CreateStream`.
     /// - Throws: `BadParameter` that names the option, `InvalidArgs` for a wrong type.
     package init(_ dictionary: Value) throws(Failure) {
-        let reader = try OptionReader(dictionary, known: Array(Self.known))
+        let reader = try OptionReader(dictionary, known: Self.known)
         let file = try reader.string("file")
         let display = try reader.string("display")
         let camera = try reader.string("camera")
@@ -59,20 +63,34 @@ package struct LiveOptions {
             }
             interruption = known
         }
+        try readSending(reader)
+        settings.frameRate = try Self.number(reader, "frame-rate", 1...60)
+        settings.size = try Self.size(reader)
+        settings.recording = try reader.string("record").map { (text) throws(Failure) in try Self.path(text, "record") }
+        settings.overwrites = try reader.bool("overwrite") ?? false
+        name = try reader.string("name") ?? ""
+        desktopEntry = try reader.string("desktop-entry") ?? ""
+    }
+
+    /// Those of an output `live` of a capture session, which has the pictures and the sound.
+    package init(output dictionary: Value) throws(Failure) {
+        let reader = try OptionReader(dictionary, known: ["url"] + Self.sending)
+        settings = LiveSettings(.camera(nil))
+        url = try reader.string("url") ?? ""
+        try readSending(reader)
+    }
+
+    package init(_ settings: LiveSettings) { self.settings = settings }
+
+    private mutating func readSending(_ reader: OptionReader) throws(Failure) {
         key = try reader.string("stream-key") ?? ""
         settings.bitrate = try Self.number(reader, "bitrate", 64_000...100_000_000) ?? settings.bitrate
         settings.audioBitrate = try Self.number(reader, "audio-bitrate", 32_000...320_000) ?? settings.audioBitrate
         settings.isAdaptive = try reader.bool("adaptive") ?? true
         settings.keyFrameInterval = try Self.seconds(reader, "gop", 0.5...10) ?? settings.keyFrameInterval
-        settings.frameRate = try Self.number(reader, "frame-rate", 1...60)
         settings.latency = try Self.number(reader, "latency", 0...60_000) ?? settings.latency
         settings.giveUp = try Self.seconds(reader, "give-up", 1...86_400) ?? settings.giveUp
-        settings.size = try Self.size(reader)
         settings.filters = try Self.filters(reader)
-        settings.recording = try reader.string("record").map { (text) throws(Failure) in try Self.path(text, "record") }
-        settings.overwrites = try reader.bool("overwrite") ?? false
-        name = try reader.string("name") ?? ""
-        desktopEntry = try reader.string("desktop-entry") ?? ""
     }
 
     private static func filters(_ reader: OptionReader) throws(Failure) -> [LiveFilter] {

@@ -8,7 +8,7 @@ import SessionKit
 /// One live stream on the bus: an engine while it runs, and a session if it has a microphone.
 ///
 /// While another session interrupts the microphone, viewers see the pictures and hear nothing; the microphone is closed
-/// meanwhile. The session is given back when the stream ends.
+/// meanwhile. The session is given back when the stream ends. A stream of a capture session has the session of that one.
 package final class LiveStreamObject {
     package let number: UInt64
     package let owner: String
@@ -20,6 +20,18 @@ package final class LiveStreamObject {
     private let target: LiveTarget
     private let options: LiveOptions
     private let host: PluginHost
+    /// The session that its sound belongs to, if that is not its own.
+    package struct OuterSession {
+        /// Its path; `/`: none.
+        let path: () -> String
+        let isInterrupted: () -> Bool
+
+        package init(path: @escaping () -> String, isInterrupted: @escaping () -> Bool) {
+            (self.path, self.isInterrupted) = (path, isInterrupted)
+        }
+    }
+
+    private let outer: OuterSession?
     /// For one run.
     private let makeEngine: () throws(SessionError) -> any LiveEngine
     private var engine: (any LiveEngine)?
@@ -47,8 +59,10 @@ package final class LiveStreamObject {
 
     package init(
         _ number: UInt64, at path: String, _ target: LiveTarget, _ options: LiveOptions, owner: String,
-        on host: PluginHost, _ makeEngine: @escaping () throws(SessionError) -> any LiveEngine
+        in outer: OuterSession? = nil, on host: PluginHost,
+        _ makeEngine: @escaping () throws(SessionError) -> any LiveEngine
     ) {
+        self.outer = outer
         (self.number, self.target, self.options, self.owner, self.host) = (number, target, options, owner, host)
         (self.path, self.makeEngine) = (path, makeEngine)
         if options.settings.hasMicrophone {
@@ -68,7 +82,15 @@ package final class LiveStreamObject {
 
     package var isRunning: Bool { engine != nil }
     var state: LiveState { engine?.state ?? (failed ? .failed : .idle) }
-    private var isInterrupted: Bool { isRunning && driver?.grant.isInterrupted == true }
+    private var isInterrupted: Bool {
+        isRunning && (outer?.isInterrupted() ?? (driver?.grant.isInterrupted == true))
+    }
+
+    /// The session that its sound belongs to may be interrupted, or may not be any more.
+    package func sessionChanged() {
+        engine?.isInterrupted = isInterrupted
+        update()
+    }
 
     /// Sends what has changed.
     private func update() {
@@ -133,7 +155,7 @@ package final class LiveStreamObject {
         onChanged()
     }
 
-    private func stop() {
+    package func stop() {
         engine?.stop()
         update()
     }
@@ -153,11 +175,16 @@ package final class LiveStreamObject {
     }
 
     private func setMicrophone(_ isOn: Bool) throws(Failure) {
-        guard let driver else {
+        guard driver != nil || outer?.path() ?? "/" != "/" else {
             throw Failure(SessionError(.notSupported, "the stream was made without a microphone"))
         }
-        guard engine != nil else { throw Failure(SessionError(.notReady, "the stream does not run: start it first")) }
+        guard let engine else { throw Failure(SessionError(.notReady, "the stream does not run: start it first")) }
         remark = ""
+        guard let driver else {
+            // The films of the capture session keep the sound.
+            engine.microphoneIsOn = isOn
+            return update()
+        }
         if isOn {
             driver.ask { [weak self] result in
                 if case .failure(let failure) = result { self?.remark = failure.message }
@@ -278,7 +305,7 @@ package final class LiveStreamObject {
             "Microphone", "b", { .bool($0.engine?.microphoneIsOn == true) },
             set: { stream, value throws(Failure) in try stream.setMicrophone(value.boolValue == true) }),
         .init("Interrupted", "b") { .bool($0.isInterrupted) },
-        .init("Session", "o") { .objectPath($0.session?.path ?? "/") },
+        .init("Session", "o") { .objectPath($0.outer?.path() ?? $0.session?.path ?? "/") },
     ]
 
     private static func method(

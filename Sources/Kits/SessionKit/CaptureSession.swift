@@ -48,7 +48,8 @@ public actor CaptureSession {
     }
 
     public struct Options: Sendable, Hashable {
-        public var onInterruption = OnInterruption.pause
+        /// Nil: the film pauses; beside a live stream it goes on without sound, as the stream does.
+        public var onInterruption: OnInterruption?
         /// The audio session's category: one with input.
         public var category = Category.record
         public var mode = Mode.videoRecording
@@ -64,7 +65,8 @@ public actor CaptureSession {
         public var maxRecordedDuration: Double?
         /// Bytes; nil: no limit.
         public var maxRecordedFileSize: UInt64?
-        public var quality = Quality.high
+        /// Nil: high; beside a live stream that of the stream, whose encoder the film then has.
+        public var quality: Quality?
         /// Nil: the usual one of the format.
         public var codec: Codec?
         /// Nil: that of the session.
@@ -73,6 +75,38 @@ public actor CaptureSession {
         public var overwrites = false
 
         public init() {}
+    }
+
+    /// A live stream of what the camera and the microphone give.
+    public struct Live: Sendable, Hashable {
+        /// `rtmp://HOST/APPLICATION/KEY` (or `rtmps:`), `srt://HOST:PORT?streamid=KEY`, or a folder that gets HLS.
+        public var url: String
+        /// The key, if it is not in the address.
+        public var key = ""
+        /// Of pictures and sound, in bits per second.
+        public var bitrate: UInt32 = 2_500_000
+        public var audioBitrate: UInt32 = 128_000
+        /// Whether the bit rate of the pictures follows what the network carries.
+        public var isAdaptive = true
+        /// The distance of key frames, 0.5 to 10 seconds.
+        public var keyFrameInterval = 2.0
+        /// What is done to the pictures of the stream, in this order; at most 16. A film has an encoder of its own then.
+        public var filters: [LiveFilter] = []
+        /// The delay of SRT in milliseconds.
+        public var latency: UInt32 = 120
+        /// How many seconds it tries to connect again.
+        public var giveUp = 300.0
+
+        public init(url: String) { self.url = url }
+
+        fileprivate var wire: [(String, Value)] {
+            [
+                ("url", .string(url.includes(":") ? url : CaptureSession.path(url))), ("stream-key", .string(key)),
+                ("bitrate", .uint32(bitrate)), ("audio-bitrate", .uint32(audioBitrate)),
+                ("adaptive", .bool(isAdaptive)), ("gop", .double(keyFrameInterval)),
+                ("filter", .strings(filters.map(\.word))), ("latency", .uint32(latency)), ("give-up", .double(giveUp)),
+            ]
+        }
     }
 
     public enum InterruptionReason: String, Sendable, Hashable, CaseIterable {
@@ -90,6 +124,8 @@ public actor CaptureSession {
         case runtimeError(SessionError)
         /// The window of the preview is gone. `byUser`: otherwise ``runtimeError(_:)`` came before.
         case previewDidClose(byUser: Bool)
+        /// Of the live stream. If it fails, a film goes on.
+        case live(LiveStream.Notice)
     }
 
     /// What it is doing, and how long and large the film is (or the last one was).
@@ -124,6 +160,8 @@ public actor CaptureSession {
     private var waiting: [UInt32: CheckedContinuation<Result<String, SessionError>, Never>] = [:]
     private var saved: [UInt32: Result<String, SessionError>] = [:]
     private var pipes: [FramePipe] = []
+    /// The number of the output.
+    private var live: UInt32?
 
     /// - Parameters:
     ///   - name: shown to the user as who uses the camera.
@@ -180,7 +218,65 @@ public actor CaptureSession {
 
     public func removeOutput(_ number: UInt32) async throws(SessionError) {
         try await ask("RemoveOutput", [.uint32(number)])
+        if live == number { live = nil }
     }
+
+    // MARK: The live stream
+
+    /// Adds a live stream, which ``startLive()`` starts while the session runs. A film beside it has the pictures of the same
+    /// encoder, if they are H.264; neither disturbs the other. At most one.
+    /// - Returns: its number, for ``removeOutput(_:)``.
+    /// - Throws: `BadParameter` for a wrong address.
+    @discardableResult
+    public func addOutput(_ stream: Live) async throws(SessionError) -> UInt32 {
+        let answer = try await ask("AddOutput", [.string("live"), .properties(stream.wire)])
+        let number = answer.first?.uint32Value ?? 0
+        try await client.listen(to: BusName.liveStream, at: streamPath(number))
+        live = number
+        return number
+    }
+
+    /// Connects; the state tells when the server takes the stream.
+    /// - Throws: `NotReady` while the session does not run, or without a live stream.
+    public func startLive() async throws(SessionError) { try await askLive("Start") }
+
+    /// Ends the stream; ``Notice/live(_:)`` tells its end. The session runs on.
+    public func stopLive() async throws(SessionError) { try await askLive("Stop") }
+
+    /// Of the pictures, in bits per second, from now on.
+    public func setLiveBitrate(_ bitrate: UInt32) async throws(SessionError) {
+        try await askLive("SetBitrate", [.uint32(bitrate)])
+    }
+
+    /// Whether viewers hear the microphone. A film keeps its sound.
+    /// - Throws: `NotSupported` without a microphone, `NotReady` while the stream does not run.
+    public func setLiveMicrophone(_ isOn: Bool) async throws(SessionError) {
+        let path = try liveStream()
+        _ = try await client.ask(
+            "Set", [.string(BusName.liveStream), .string("Microphone"), .variant(.bool(isOn))],
+            of: StandardName.properties, at: path)
+    }
+
+    public var liveStatistics: LiveStream.Statistics {
+        get async throws(SessionError) {
+            LiveStream.Statistics(try await client.properties(of: BusName.liveStream, at: try liveStream()))
+        }
+    }
+
+    private func streamPath(_ number: UInt32) -> String { "\(path ?? "")/live/\(number)" }
+
+    private func liveStream() throws(SessionError) -> String {
+        guard path != nil, let live else {
+            throw SessionError(.notReady, "the capture session has no live stream: add it first")
+        }
+        return streamPath(live)
+    }
+
+    private func askLive(_ member: String, _ arguments: [Value] = []) async throws(SessionError) {
+        try await client.ask(member, arguments, of: BusName.liveStream, at: try liveStream())
+    }
+
+    // MARK: The preset
 
     /// What is changed until ``commitConfiguration()`` is applied as a whole, or refused as a whole.
     public func beginConfiguration() async throws(SessionError) { try await ask("BeginConfiguration") }
@@ -356,9 +452,10 @@ public actor CaptureSession {
     /// - Parameter file: ends in `.mp4`, `.mov`, `.mkv` or `.webm`; nil: a new file in the user's folder for videos.
     /// - Throws: `FileAlreadyExists`, `CannotStartRecording` while it does not run.
     public func startRecording(to file: String? = nil, _ film: Film = Film()) async throws(SessionError) {
-        var values: [(String, Value)] = [
-            ("quality", .string(film.quality.rawValue)), ("overwrite", .bool(film.overwrites)),
-        ]
+        var values: [(String, Value)] = [("overwrite", .bool(film.overwrites))]
+        if let quality = film.quality ?? (live == nil ? .high : nil) {
+            values.append(("quality", .string(quality.rawValue)))
+        }
         if let seconds = film.maxRecordedDuration { values.append(("maximum-duration", .double(seconds))) }
         if let codec = film.codec { values.append(("codec", .string(codec.rawValue))) }
         if let orientation = film.orientation { values.append(("orientation", .uint32(orientation.rawValue))) }
@@ -376,7 +473,7 @@ public actor CaptureSession {
 
     // MARK: The plugin
 
-    private static func path(_ file: String) -> String { MediaPath.file(file) ?? file }
+    fileprivate static func path(_ file: String) -> String { MediaPath.file(file) ?? file }
 
     @discardableResult
     private func ask(_ member: String, _ arguments: [Value] = []) async throws(SessionError) -> [Value] {
@@ -390,10 +487,9 @@ public actor CaptureSession {
             "CreateSession",
             [
                 .string(name),
-                .properties([
-                    ("on-interruption", .string(options.onInterruption.rawValue)),
-                    ("category", .string(options.category.rawValue)), ("mode", .string(options.mode.rawValue)),
-                ]),
+                .properties(
+                    [("category", .string(options.category.rawValue)), ("mode", .string(options.mode.rawValue))]
+                        + (options.onInterruption.map { [("on-interruption", .string($0.rawValue))] } ?? [])),
             ])
         guard let made = answer.first?.objectPathValue else {
             throw SessionError(.mediaServicesFailed, "the plugin for cameras made no capture session")
@@ -406,6 +502,7 @@ public actor CaptureSession {
 
     private func end(_ error: SessionError) {
         path = nil
+        live = nil
         saved = [:]
         for photo in waiting.values { photo.resume(returning: .failure(error)) }
         waiting = [:]
@@ -443,6 +540,16 @@ public actor CaptureSession {
             broadcast.send(.wasInterrupted(InterruptionReason(rawValue: values.first?.stringValue ?? "")))
         case .signal("PreviewDidClose", let values):
             broadcast.send(.previewDidClose(byUser: values.first?.stringValue == "user-exited"))
+        case .signal("StateChanged", let values):
+            if let state = LiveState(rawValue: values.first?.stringValue ?? "") {
+                broadcast.send(.live(.stateDidChange(state)))
+            }
+        case .signal("Finished", let values):
+            let end = LiveEnd(rawValue: values.first?.stringValue ?? "") ?? .stopped
+            broadcast.send(.live(.didFinish(end)))
+        case .signal("Failed", let values):
+            let failure = Failure(name: values.first?.stringValue ?? "", message: values.last?.stringValue ?? "")
+            broadcast.send(.live(.didFail(SessionError(failure))))
         case .signal("InterruptionEnded", _): broadcast.send(.interruptionEnded)
         case .signal("RuntimeError", let values):
             broadcast.send(

@@ -70,7 +70,7 @@ public struct ImagePicker: Sendable {
                 case .interruptionEnded:
                     // Without the should-resume hint it would wait for ever.
                     if try await session.status.isPaused { try await session.stopRecording() }
-                case .didStartRecording, .didFinishRecording, .wasInterrupted, .previewDidClose: break
+                case .didStartRecording, .didFinishRecording, .wasInterrupted, .previewDidClose, .live: break
                 }
                 guard case .didFinishRecording(let path, let isComplete, _) = notice else { continue }
                 guard isComplete else { break }

@@ -83,6 +83,17 @@ public actor LiveStream {
         public let roundTripTime: Double
         public let droppedFrames: UInt64
         public let reconnects: UInt32
+
+        init(_ fields: [String: Value]) {
+            state = LiveState(rawValue: fields["State"]?.stringValue ?? "") ?? .idle
+            message = fields["Message"]?.stringValue ?? ""
+            uptime = fields["Uptime"]?.doubleValue ?? 0
+            bytesSent = fields["BytesSent"]?.uint64Value ?? 0
+            bitrate = fields["Bitrate"]?.uint32Value ?? 0
+            roundTripTime = fields["Rtt"]?.doubleValue ?? 0
+            droppedFrames = fields["DroppedFrames"]?.uint64Value ?? 0
+            reconnects = fields["Reconnects"]?.uint32Value ?? 0
+        }
     }
 
     public nonisolated let source: Source
@@ -156,13 +167,7 @@ public actor LiveStream {
         get async {
             var fields: [String: Value] = [:]
             if let path { fields = (try? await client.properties(of: BusName.liveStream, at: path)) ?? [:] }
-            return Statistics(
-                state: LiveState(rawValue: fields["State"]?.stringValue ?? "") ?? .idle,
-                message: fields["Message"]?.stringValue ?? "", uptime: fields["Uptime"]?.doubleValue ?? 0,
-                bytesSent: fields["BytesSent"]?.uint64Value ?? 0, bitrate: fields["Bitrate"]?.uint32Value ?? 0,
-                roundTripTime: fields["Rtt"]?.doubleValue ?? 0,
-                droppedFrames: fields["DroppedFrames"]?.uint64Value ?? 0,
-                reconnects: fields["Reconnects"]?.uint32Value ?? 0)
+            return Statistics(fields)
         }
     }
 

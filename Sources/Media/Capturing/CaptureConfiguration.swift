@@ -1,3 +1,4 @@
+package import LiveStreaming
 package import PluginAPI
 
 /// The inputs, the outputs and the preset of a capture session, and their changes: what is between `begin` and `commit` is
@@ -10,13 +11,15 @@ package struct CaptureConfiguration: Sendable, Hashable {
         case photo
         case movieFile = "movie-file"
         case preview, live, frames
+    }
 
-        /// Whether this version can do it.
-        package var isSupported: Bool {
-            switch self {
-            case .photo, .movieFile, .preview, .frames: true
-            case .live: false
-            }
+    /// Where a live stream goes, and how it is encoded.
+    package struct Stream: Sendable, Hashable {
+        package let target: LiveTarget
+        package let settings: LiveSettings
+
+        package init(_ target: LiveTarget, _ settings: LiveSettings) {
+            (self.target, self.settings) = (target, settings)
         }
     }
 
@@ -30,6 +33,8 @@ package struct CaptureConfiguration: Sendable, Hashable {
         package var path = ""
         package var pixels = CapturePixels.i420
         package var hasHeader = true
+        /// Of a live stream, which needs it.
+        package var stream: Stream?
 
         package init() {}
     }
@@ -55,9 +60,13 @@ package struct CaptureConfiguration: Sendable, Hashable {
         package var microphone: CaptureSource? { inputs.first { $0.device.media == .audio }?.device }
         package func has(_ kind: OutputKind) -> Bool { output(kind) != nil }
         package func output(_ kind: OutputKind) -> Output? { outputs.first { $0.kind == kind } }
-        /// Whether sound is recorded, or measured for the meter of a preview: a microphone that no output uses needs no audio
-        /// session.
-        package var usesSound: Bool { microphone != nil && (has(.movieFile) || has(.preview)) }
+        /// Whether sound is recorded, sent, or measured for the meter of a preview: a microphone that no output uses needs no
+        /// audio session.
+        package var usesSound: Bool { microphone != nil && (has(.movieFile) || has(.preview) || has(.live)) }
+        /// What a call does if nobody has said it: viewers of a live stream go on seeing something, and a film can wait.
+        package var usualInterruption: CaptureInterruption { has(.live) ? .silence : .pause }
+        /// Whether a film can have the pictures of the encoder of the live stream: those are as the camera gives them.
+        package var canShareEncoder: Bool { output(.live)?.options.stream?.settings.filters.isEmpty == true }
         /// What the camera sends; nil without a camera.
         package var choice: CapturePreset.Choice? { camera.flatMap { preset.choice(from: $0.formats) } }
     }
@@ -151,12 +160,6 @@ package struct CaptureConfiguration: Sendable, Hashable {
     // MARK: Outputs
 
     package func refusal(ofOutput kind: OutputKind) -> SessionError? {
-        if !kind.isSupported {
-            return SessionError(
-                .notSupported,
-                "an output '\(kind.rawValue)' is not possible: use photo, movie-file, preview or frames; 'sessionctl live push' sends a camera"
-            )
-        }
         if next.has(kind) { return SessionError(.isBusy, "there is an output '\(kind.rawValue)' already") }
         var after = next
         after.outputs.append(Output(id: 0, kind: kind))

@@ -49,7 +49,7 @@ extension CapturePlugin {
                 var options = CaptureSession.Options()
                 options.category = try reader.word("category") ?? .record
                 options.mode = try reader.word("mode") ?? (options.category.hasInput ? .videoRecording : .default)
-                options.onInterruption = try reader.word("on-interruption") ?? .pause
+                options.onInterruption = try reader.word("on-interruption")
                 options.desktopEntry = try reader.string("desktop-entry") ?? ""
                 guard options.category.hasInput else {
                     throw Failure(

@@ -2,6 +2,7 @@ import CameraBackend
 import Capturing
 import DBus
 import EventLoop
+import LiveStreaming
 import PluginAPI
 import PluginKit
 import SessionBus
@@ -91,8 +92,11 @@ extension CaptureSession {
     private var outputs: Value {
         .array(
             of: "a{sv}",
-            configuration.current.outputs.map {
-                .properties([("id", .uint32($0.id)), ("kind", .string($0.kind.rawValue))])
+            configuration.current.outputs.map { output in
+                let stream = output.kind == .live ? live?.path : nil
+                return .properties(
+                    [("id", .uint32(output.id)), ("kind", .string(output.kind.rawValue))]
+                        + (stream.map { [("stream", .objectPath($0))] } ?? []))
             })
     }
 
@@ -106,7 +110,7 @@ extension CaptureSession {
 
     private static func kind(_ text: String) throws(Failure) -> CaptureConfiguration.OutputKind {
         guard let kind = CaptureConfiguration.OutputKind(rawValue: text) else {
-            throw Failure(.badParameter("an output is photo, movie-file, preview or frames, not \(quoted(text))"))
+            throw Failure(.badParameter("an output is photo, movie-file, preview, live or frames, not \(quoted(text))"))
         }
         return kind
     }
@@ -122,7 +126,14 @@ extension CaptureSession {
     ) throws(Failure) -> CaptureConfiguration.OutputOptions {
         var options = CaptureConfiguration.OutputOptions()
         switch kind {
-        case .photo, .movieFile, .live: _ = try OptionReader(value, known: [])
+        case .photo, .movieFile: _ = try OptionReader(value, known: [])
+        case .live:
+            let wish = try LiveOptions(output: value)
+            do throws(SessionError) {
+                options.stream = .init(try LiveTarget(wish.url, key: wish.key), wish.settings)
+            } catch {
+                throw Failure(error)
+            }
         case .preview:
             let reader = try OptionReader(value, known: ["display", "window"])
             options.display = try reader.string("display").flatMap { $0.isEmpty ? nil : $0 }
@@ -163,6 +174,7 @@ extension CaptureSession {
                     configuration.cancel()
                     throw error
                 }
+                settleLive()
                 return answer
             }
         } catch {
@@ -308,7 +320,7 @@ extension CaptureSession {
                 var options = FilmOptions()
                 options.duration = try reader.double("maximum-duration")
                 options.size = try reader.uint64("maximum-size")
-                options.quality = try reader.word("quality") ?? .medium
+                options.quality = try reader.word("quality")
                 options.codec = try reader.word("codec")
                 options.orientation = try orientation(reader)
                 options.replaces = try reader.bool("overwrite") ?? false

@@ -3,6 +3,7 @@ import Capturing
 import DBus
 import EventLoop
 import GStreamerBackend
+import LiveBackend
 import PluginAPI
 import PluginKit
 import SessionBus
@@ -17,7 +18,8 @@ final class CaptureSession {
         var category = Category.record
         var mode = Mode.videoRecording
         var desktopEntry = ""
-        var onInterruption = CaptureInterruption.pause
+        /// Nil: the usual one of its outputs.
+        var onInterruption: CaptureInterruption?
     }
 
     /// What the caller may set for a film.
@@ -26,7 +28,8 @@ final class CaptureSession {
         var duration: Double?
         /// Bytes; nil: any size.
         var size: UInt64?
-        var quality = FilmRecipe.Quality.medium
+        /// Nil: medium, or that of the live stream whose encoder it has.
+        var quality: FilmRecipe.Quality?
         /// Nil: the usual one of the format.
         var codec: FilmRecipe.Codec?
         /// Nil: that of the session.
@@ -96,6 +99,12 @@ final class CaptureSession {
     private var given: CaptureConfiguration.Output?
     /// Of the last output `frames`, when there is none any more.
     private var lastFrames = (written: UInt64(0), lost: UInt64(0))
+    /// The output `live`, its object on the bus, and its engine while it runs.
+    private var sent: CaptureConfiguration.Output?
+    private(set) var live: LiveStreamObject?
+    private weak var stream: CaptureLive?
+    /// Streams that are being ended.
+    private var leavingStreams: [LiveStreamObject] = []
     private lazy var previewWords = Timer(on: plugin.host.loop) { [unowned self] in writeWords() }
 
     private lazy var limits = Timer(on: plugin.host.loop) { [unowned self] in changing { checkLimits() } }
@@ -122,6 +131,7 @@ final class CaptureSession {
             configuration.isRecording = take.state != .idle
             plugin.settleBusy()
             announcement?.update(self)
+            live?.sessionChanged()
         }
         return try body()
     }
@@ -171,7 +181,8 @@ final class CaptureSession {
 
     private func open(_ camera: CameraMonitor.Camera) {
         do throws(SessionError) {
-            try engine?.start(camera, records: configuration.current.has(.movieFile))
+            let arrangement = configuration.current
+            try engine?.start(camera, records: arrangement.has(.movieFile) || arrangement.has(.live))
             try settleOutputs(configuration.current)
         } catch {
             failStart(Failure(error))
@@ -205,6 +216,7 @@ final class CaptureSession {
                 if case .starting = running {
                     return failStart(Failure(SessionError(.resourceNotAvailable, message)))
                 }
+                stream?.fail(SessionError(.resourceNotAvailable, message))
                 endFilm(.error)
             }
         }
@@ -235,10 +247,17 @@ final class CaptureSession {
         }
         guard running != .no else { return reply(.success(())) }
         stopReplies.append(reply)
-        guard take.state == .idle else {
-            running = .stopping
-            return endFilm(.stopped)
-        }
+        running = .stopping
+        if take.state != .idle { endFilm(.stopped) }
+        live?.stop()
+        stopIfDone()
+    }
+
+    /// It stops when the film is complete and the server has all of the stream.
+    private func stopIfDone() {
+        guard running == .stopping, take.state == .idle, live?.isRunning != true,
+            !leavingStreams.contains(where: \.isRunning)
+        else { return }
         stopNow()
     }
 
@@ -250,6 +269,7 @@ final class CaptureSession {
         previewWords.disarm()
         lastFrames = frameFacts
         (shown, given) = (nil, nil)
+        stream?.fail(SessionError(.cancelled, "the capture session has stopped"))
         engine?.close()
         engine = nil
         running = .no
@@ -270,6 +290,8 @@ final class CaptureSession {
     }
 
     private func closeNow() {
+        for stream in leavingStreams + [live].compactMap(\.self) { stream.close() }
+        live = nil
         audio?.close { _ in }
         audio = nil
         driver = nil
@@ -341,7 +363,9 @@ final class CaptureSession {
             guard isRunning, configuration.current.usesSound else { return }
             setInterruption("audio-device-in-use")
             emit("WasInterrupted", [.string(interruption)])
-            perform(take.handle(.interrupted(options.onInterruption)))
+            let policy = options.onInterruption ?? configuration.current.usualInterruption
+            perform(take.handle(.interrupted(policy)))
+            if policy == .stop { live?.stop() }
             // A microphone that was unplugged does not come back by itself.
             if reason == .routeDisconnected { perform(take.handle(.notResumed)) }
         case .session(.interruptionEnded(let shouldResume, _, _)):
@@ -408,7 +432,7 @@ final class CaptureSession {
             }
             let choice = engine.choice
             let recipe = try FilmRecipe(
-                path: file, choice, hasSound: engine.hasSound, quality: wish.quality, codec: wish.codec,
+                path: file, choice, hasSound: engine.hasSound, quality: wish.quality ?? .medium, codec: wish.codec,
                 orientation: wish.orientation ?? orientation,
                 limit: wish.duration.map { choice.rate.pictures(in: $0) } ?? 0, replaces: wish.replaces)
             withMicrophone { [weak self] result in
@@ -426,7 +450,7 @@ final class CaptureSession {
             return reply(.failure(Failure(SessionError(.cannotStartRecording, "the session was stopped"))))
         }
         do throws(SessionError) {
-            try engine.begin(recipe)
+            try engine.begin(recipe, by: sharedEncoder(recipe, wish))
         } catch {
             return reply(.failure(Failure(error)))
         }
@@ -445,6 +469,15 @@ final class CaptureSession {
         limits.arm(after: 0.25)
         emit("DidStartRecording", [.string(path)])
         reply(.success(()))
+    }
+
+    /// The encoder of the live stream, also if that does not run now: it may run before the film ends.
+    /// - Returns: nil if the film needs another one.
+    private func sharedEncoder(_ recipe: FilmRecipe, _ wish: FilmOptions) throws(SessionError) -> StreamEncoder? {
+        guard let engine, let stream = sent?.options.stream, configuration.current.canShareEncoder,
+            recipe.isPlainH264, wish.quality == nil, wish.codec == nil || wish.codec == .h264
+        else { return nil }
+        return try CaptureLive.encoder(stream.settings, for: stream.target, of: engine)
     }
 
     func pauseRecording(_ reply: Reply) {
@@ -508,7 +541,7 @@ final class CaptureSession {
         let replies = endReplies
         endReplies = []
         for reply in replies { reply(.success(())) }
-        if running == .stopping { stopNow() }
+        stopIfDone()
     }
 
     private func checkLimits() {
@@ -642,7 +675,9 @@ final class CaptureSession {
 
     private func cameraStaysAway() {
         guard lostCamera != nil, let device = configuration.current.camera else { return }
-        runtimeError(.resourceNotAvailable, "the camera '\(device.name)' did not come back")
+        let message = "the camera '\(device.name)' did not come back"
+        runtimeError(.resourceNotAvailable, message)
+        stream?.fail(SessionError(.resourceNotAvailable, message))
         _ = plugin.lookAgain(besides: self)
         if take.state == .idle { return stopNow() }
         running = .stopping
@@ -695,6 +730,47 @@ final class CaptureSession {
             }
         }
         if let camera = arrangement.camera, let preview = engine.preview { preview.title = "\(camera.name) – \(name)" }
+    }
+
+    /// Gives the session the object of its live stream, or takes it away.
+    func settleLive() {
+        let wanted = configuration.current.output(.live)
+        guard sent != wanted else { return }
+        sent = wanted
+        if let live {
+            self.live = nil
+            leavingStreams.append(live)
+            live.close()
+        }
+        guard let wanted, let stream = wanted.options.stream else { return }
+        let outer = LiveStreamObject.OuterSession(
+            path: { [unowned self] in engine?.hasSound == true ? audio?.path ?? "/" : "/" },
+            isInterrupted: { [unowned self] in
+                configuration.current.usesSound && driver?.grant.isInterrupted == true
+            })
+        let made = LiveStreamObject(
+            UInt64(wanted.id), at: "\(path)/live/\(wanted.id)", stream.target, LiveOptions(stream.settings),
+            owner: owner,
+            in: outer, on: plugin.host
+        ) { [unowned self] () throws(SessionError) in try makeStream(stream) }
+        made.onChanged = { [unowned self] in changing { stopIfDone() } }
+        made.onClosed = { [unowned self] closed in
+            leavingStreams.removeAll { $0 === closed }
+            changing { stopIfDone() }
+        }
+        live = made
+    }
+
+    private func makeStream(_ wish: CaptureConfiguration.Stream) throws(SessionError) -> CaptureLive {
+        guard isRunning, let engine else {
+            throw SessionError(.notReady, "the capture session does not run: call StartRunning first")
+        }
+        guard lostCamera == nil else { throw SessionError(.resourceNotAvailable, "the camera sends no pictures") }
+        let made = try CaptureLive(
+            wish.target, wish.settings, of: engine, hasMicrophone: configuration.current.usesSound,
+            on: plugin.host.loop)
+        stream = made
+        return made
     }
 
     var frameFacts: (written: UInt64, lost: UInt64) { engine?.frames?.facts ?? lastFrames }

@@ -1,4 +1,4 @@
-import CGStreamer
+package import CGStreamer
 import CStreaming
 package import Capturing
 package import EventLoop
@@ -34,6 +34,14 @@ package final class CaptureEngine {
     package private(set) var film: FilmBranch?
     package private(set) var preview: PreviewBranch?
     package private(set) var frames: FramesBranch?
+    /// Of a live stream, and of films beside it; it lives as long as one of them holds it.
+    package weak var encoder: StreamEncoder?
+    /// Sees each message of the bus first; true: it was about the live stream.
+    package var onStreamMessage: ((UnsafeMutablePointer<GstMessage>) -> Bool)?
+    /// The encoder of the live stream has failed; with its words.
+    package var onEncoderFailed: ((String) -> Void)?
+    /// How the names of the bins begin that send a live stream: their errors concern nothing else.
+    package static let streamName = "live-stream"
     /// The preview is gone, with the reason.
     package var onPreviewLost: ((String) -> Void)?
     private var meter = Meter()
@@ -45,7 +53,7 @@ package final class CaptureEngine {
 
     private let loop: EventLoop
     private let identity: StreamIdentity
-    let pipeline: Pipeline
+    package let pipeline: Pipeline
     private let selector: Element
     private let view: Element
     /// The camera that is open, its pad at the selector, and the pictures that it has sent.
@@ -392,7 +400,7 @@ package final class CaptureEngine {
     package var hasMicrophone: Bool { microphone != nil }
 
     /// How long ago the sound that the microphone delivers was there, in nanoseconds, as the sound server says.
-    private var soundLatency: guint64 {
+    var soundLatency: guint64 {
         guard let microphone, let source = Elements.child("device", of: microphone.bin) else { return 0 }
         return min(shim_reported_delay(source), Self.longestLatency)
     }
@@ -544,16 +552,18 @@ package final class CaptureEngine {
     }
 
     /// Begins a film with the next picture.
-    package func begin(_ recipe: FilmRecipe) throws(SessionError) {
+    /// - Parameter encoder: its pictures are those of a live stream; nil: it has an encoder of its own.
+    package func begin(_ recipe: FilmRecipe, by encoder: StreamEncoder? = nil) throws(SessionError) {
         film?.abandon()
         film = try FilmBranch(
-            recipe, choice, hasSound: hasSound, soundLatency: soundLatency, in: pipeline, on: loop)
+            recipe, choice, encoder, hasSound: hasSound, soundLatency: soundLatency, in: pipeline, on: loop)
         film?.onClosed = { [weak self] in self?.film = nil }
     }
 
     // MARK: Messages
 
     private func received(_ message: UnsafeMutablePointer<GstMessage>) {
+        if onStreamMessage?(message) == true { return }
         switch Notice(message) {
         case .application:
             if let name = shim_first_buffer(message) {
@@ -597,6 +607,12 @@ package final class CaptureEngine {
             lost(fault.text)
         } else if let film, isFrom(film.bin) {
             film.fail(fault)
+        } else if let encoder, encoder.owns(message) {
+            if let film, film.encoder === encoder { film.fail(fault) }
+            onEncoderFailed?(fault.text)
+        } else if Self.isOfStream(message) {
+            // Of a connection that was given up meanwhile.
+            return
         } else if isFrom(preview?.branch.bin) {
             losePreview(fault.text)
         } else if isFrom(frames?.branch.bin) {
@@ -604,6 +620,15 @@ package final class CaptureEngine {
         } else if isFrom(pipeline.element), !leaving.contains(where: { isFrom($0) }) {
             onFailed?(fault.text)
         }
+    }
+
+    private static func isOfStream(_ message: UnsafeMutablePointer<GstMessage>) -> Bool {
+        var object = message.pointee.src
+        while let current = object {
+            if let name = current.pointee.name, String(cString: name).hasPrefix(streamName) { return true }
+            object = current.pointee.parent
+        }
+        return false
     }
 
     private func closeMicrophoneAfterError() {

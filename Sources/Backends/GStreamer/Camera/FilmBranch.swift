@@ -44,6 +44,8 @@ package final class FilmBranch {
     /// Where the take sees what arrives, owned.
     private var watches: [(pad: UnsafeMutablePointer<GstPad>, probe: gulong)] = []
     private let queue: Element
+    /// Of a live stream, whose pictures it gets; nil: it encodes them itself, or is over.
+    private(set) var encoder: StreamEncoder?
     private let encoded: UnsafeMutablePointer<guint64>
     private let descriptor: Int32
     private let disk: OpaquePointer
@@ -65,17 +67,22 @@ package final class FilmBranch {
     /// - Parameter soundLatency: nanoseconds between the moment of a sound and its time in the pipeline. It is the same
     ///   for the whole film: a correction in between would be heard.
     init(
-        _ recipe: FilmRecipe, _ choice: CapturePreset.Choice, hasSound: Bool, soundLatency: guint64,
-        in pipeline: Pipeline,
-        on loop: EventLoop
+        _ recipe: FilmRecipe, _ choice: CapturePreset.Choice, _ encoder: StreamEncoder?, hasSound: Bool,
+        soundLatency: guint64, in pipeline: Pipeline, on loop: EventLoop
     ) throws(SessionError) {
+        self.encoder = encoder
         (self.recipe, self.pipeline, self.loop, path, rate) = (recipe, pipeline, loop, recipe.path, choice.rate)
         // Encoded pictures are small: they may wait for the sound of a microphone that was opened late.
         let wait = "queue max-size-time=0 max-size-buffers=0 max-size-bytes=67108864"
         // The first start of an encoder may take seconds on a busy machine.
+        // What a disk does not take in time must not stop the encoder of a live stream.
+        let pictures =
+            encoder == nil
+            ? "queue name=pictures leaky=downstream max-size-time=4000000000 max-size-buffers=0 max-size-bytes=134217728 "
+                + "! \(recipe.video) ! \(wait) ! mux."
+            : "queue name=pictures leaky=upstream max-size-time=0 max-size-buffers=0 max-size-bytes=67108864 ! mux.video_0"
         var description =
-            "queue name=pictures leaky=downstream max-size-time=4000000000 max-size-buffers=0 max-size-bytes=134217728 "
-            + "! \(recipe.video) ! \(wait) ! mux. \(recipe.muxer) name=mux "
+            "\(pictures) \(recipe.muxer) name=mux "
             + "! filesink name=file sync=false async=false buffer-mode=unbuffered"
         if hasSound {
             description +=
@@ -114,7 +121,12 @@ package final class FilmBranch {
         for pad in [end, encoderEntry] { gst_object_unref(pad) }
         pipeline.add(bin)
         gst_element_sync_state_with_parent(bin)
-        connect(hasSound ? [("pictures", false), ("sound", true)] : [("pictures", false)])
+        if let encoder {
+            gst_object_ref(encoder.entry)
+            watches.append((encoder.entry, shim_take_encoded(take, encoder.entry)))
+        }
+        connect("pictures", to: encoder == nil ? "all-pictures" : StreamEncoder.pictures)
+        if hasSound { connect("sound", to: "all-sound", isSound: true) }
         shim_take_delay_sound(take, soundLatency)
         shim_take_begin(take, guint64(recipe.limit))
         diskTimer.arm(after: Self.diskInterval)
@@ -160,16 +172,14 @@ package final class FilmBranch {
             && named.st_ino == own.st_ino
     }
 
-    private func connect(_ names: [(name: String, hasSound: Bool)]) {
-        for (name, hasSound) in names {
-            guard let tee = pipeline.child("all-\(name)"), let arrives = gst_element_get_static_pad(tee, "sink"),
-                let pad = gst_element_request_pad_simple(tee, "src_%u"), let entry = Self.entry(name, of: bin)
-            else { continue }
-            watches.append((arrives, shim_take_watch(take, arrives, hasSound ? 1 : 0)))
-            shim_take_gate(take, pad, hasSound ? 1 : 0)
-            outputs.append((tee, pad, entry))
-            gst_pad_link(pad, entry)
-        }
+    private func connect(_ name: String, to source: String, isSound: Bool = false) {
+        guard let tee = pipeline.child(source), let arrives = gst_element_get_static_pad(tee, "sink"),
+            let pad = gst_element_request_pad_simple(tee, "src_%u"), let entry = Self.entry(name, of: bin)
+        else { return }
+        watches.append((arrives, shim_take_watch(take, arrives, isSound ? 1 : 0)))
+        shim_take_gate(take, pad, isSound ? 1 : 0)
+        outputs.append((tee, pad, entry))
+        gst_pad_link(pad, entry)
     }
 
     private static func entry(_ name: String, of bin: Element) -> UnsafeMutablePointer<GstPad>? {
@@ -191,8 +201,8 @@ package final class FilmBranch {
 
     package func resume() {
         shim_take_resume(take)
-        // A film that goes on begins with a picture that needs no other.
-        if let entry = outputs.first?.entry { shim_force_key(entry) }
+        // A film that goes on begins with a picture that needs no other. The encoder of a live stream is asked in time.
+        if encoder == nil, let entry = outputs.first?.entry { shim_force_key(entry) }
     }
 
     /// Ends the film; ``onFinished`` follows.
@@ -308,6 +318,7 @@ package final class FilmBranch {
         (outputs, watches) = ([], [])
         gst_element_set_state(bin, GST_STATE_NULL)
         pipeline.remove(bin)
+        encoder = nil
     }
 
     /// Tells players to turn the pictures, as soon as the file has an index: so does a film that is cut off.

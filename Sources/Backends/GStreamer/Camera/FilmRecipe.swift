@@ -64,6 +64,8 @@ package struct FilmRecipe: Sendable, Hashable {
     package let replaces: Bool
     /// The most pictures; 0: any number.
     package let limit: UInt64
+    /// Whether it can have the pictures of an encoder of H.264 that does not turn them.
+    package let isPlainH264: Bool
     let video: String
     let audio: String
     /// The samples by which the encoder delays the sound, if the index can take them back.
@@ -103,6 +105,7 @@ package struct FilmRecipe: Sendable, Hashable {
         let distance = max(1, Int(rate.rounded()))
         let turn =
             container.isFragmented ? "" : Self.turns[orientation].map { "videoflip video-direction=\($0) ! " } ?? ""
+        isPlainH264 = codec != .vp8 && turn.isEmpty
         switch codec {
         case .vp8:
             video =

@@ -13,12 +13,11 @@ struct LiveChain {
 
     /// - Throws: `EncoderNotFound` with the package, `NotSupported`.
     /// - Parameters:
-    ///   - method: WebRTC has sound of Opus, and pictures that every browser shows.
+    ///   - method: WebRTC has sound of Opus.
     ///   - camera: the elements behind it.
     init(_ settings: LiveSettings, _ method: LiveTarget.Method, camera: String? = nil) throws(SessionError) {
         guard let encoder = Runtime.find(Encoders.h264.elements) else { throw Self.missing("H.264", Encoders.h264) }
-        let (format, encoders) = method == .whip ? ("Opus", Encoders.opus) : ("AAC", Encoders.aac)
-        guard let sound = Runtime.find(encoders.elements) else { throw Self.missing(format, encoders) }
+        let sound = try Self.soundEncoder(for: method)
         self.encoder = encoder
         hasSound = true
         let pictures = [
@@ -26,21 +25,55 @@ struct LiveChain {
             "capsfilter name=format caps=\"\(Self.format(settings))\"", LiveFilters.chain(settings.filters),
             "queue name=late max-size-buffers=0 max-size-bytes=0 max-size-time=1000000000 "
                 + (settings.isFile ? "" : "leaky=downstream"),
-            Self.element(encoder, settings.bitrate, Self.keyDistance(settings)),
-            method == .whip ? "capsfilter caps=\"video/x-h264,profile=constrained-baseline\"" : "", "h264parse",
-            "capsfilter caps=\"video/x-h264,stream-format=avc,alignment=au\"",
+            Self.element(encoder, settings.bitrate, Self.keyDistance(settings)), Self.encodedPictures(for: method),
             "tee name=pictures allow-not-linked=true",
         ]
         let heard = [
             Self.sound(of: settings), "audioconvert", "audioresample",
             "capsfilter caps=\"audio/x-raw,rate=48000,channels=2\"", "queue max-size-time=1000000000",
-            "\(sound) bitrate=\(settings.audioBitrate)",
-            method == .whip ? "opusparse" : "aacparse ! capsfilter caps=\"audio/mpeg,mpegversion=4,stream-format=raw\"",
+            "\(sound) bitrate=\(settings.audioBitrate)", Self.encodedSound(for: method),
             "tee name=sound allow-not-linked=true",
         ]
         text =
             [pictures, heard].map { $0.filter { !$0.isEmpty }.joined(separator: " ! ") }.joined(separator: " ")
             + (settings.isFile ? " filesrc name=file ! decodebin name=source" : "")
+    }
+
+    /// The encoder of H.264 that is used; nil: none is installed.
+    static var encoder: String? { Runtime.find(Encoders.h264.elements) }
+
+    /// The elements between the pictures, and the sound, of a capture session and the tees.
+    /// - Throws: `EncoderNotFound` with the package.
+    static func encoders(
+        _ settings: LiveSettings, _ method: LiveTarget.Method, rate: Double
+    ) throws(SessionError) -> (pictures: String, sound: String) {
+        guard let encoder else { throw missing("H.264", Encoders.h264) }
+        let sound = try soundEncoder(for: method)
+        let distance = max(1, Int((settings.keyFrameInterval * rate).rounded()))
+        let pictures = [
+            LiveFilters.chain(settings.filters), element(encoder, settings.bitrate, distance),
+            encodedPictures(for: method),
+        ]
+        return (
+            pictures.filter { !$0.isEmpty }.joined(separator: " ! "),
+            "\(sound) bitrate=\(settings.audioBitrate) ! \(encodedSound(for: method))"
+        )
+    }
+
+    /// Every browser shows the baseline profile.
+    private static func encodedPictures(for method: LiveTarget.Method) -> String {
+        (method == .whip ? "capsfilter caps=\"video/x-h264,profile=constrained-baseline\" ! " : "")
+            + "h264parse ! capsfilter caps=\"video/x-h264,stream-format=avc,alignment=au\""
+    }
+
+    private static func encodedSound(for method: LiveTarget.Method) -> String {
+        method == .whip ? "opusparse" : "aacparse ! capsfilter caps=\"audio/mpeg,mpegversion=4,stream-format=raw\""
+    }
+
+    private static func soundEncoder(for method: LiveTarget.Method) throws(SessionError) -> String {
+        let (format, encoders) = method == .whip ? ("Opus", Encoders.opus) : ("AAC", Encoders.aac)
+        guard let name = Runtime.find(encoders.elements) else { throw missing(format, encoders) }
+        return name
     }
 
     private static func missing(_ format: String, _ encoders: Encoders) -> SessionError {

@@ -84,12 +84,7 @@ public final class LivePush: LiveEngine {
                 throw .badParameter("'\(path)' is the film that is sent: choose another name for the recording")
             }
         }
-        if target.method == .hls, mkdir(target.location, 0o755) != 0, errno != EEXIST {
-            throw .badParameter(
-                "the folder '\(target.location)' cannot be made: \(String(cString: strerror(errno)))")
-        }
-        try Self.require(target)
-        try LiveFilters.require(settings.filters)
+        try Self.prepare(target, settings)
         if case .camera(let name) = settings.source { camera = try LiveCamera(name, on: loop) } else { camera = nil }
         chain = try LiveChain(settings, target.method, camera: camera?.description)
         do throws(PipelineError) {
@@ -111,6 +106,16 @@ public final class LivePush: LiveEngine {
     deinit {
         pipeline.close()
         pipeline.perform { [counts] in counts.deallocate() }
+    }
+
+    /// Makes the folder of HLS, and looks for the elements.
+    static func prepare(_ target: LiveTarget, _ settings: LiveSettings) throws(SessionError) {
+        if target.method == .hls, mkdir(target.location, 0o755) != 0, errno != EEXIST {
+            throw .badParameter(
+                "the folder '\(target.location)' cannot be made: \(String(cString: strerror(errno)))")
+        }
+        try require(target)
+        try LiveFilters.require(settings.filters)
     }
 
     /// What sends is in packages that need not be there.
@@ -138,6 +143,7 @@ public final class LivePush: LiveEngine {
         shim_count_buffers(before, counts)
         shim_count_buffers(after, counts + 1)
         shim_beat_keys(after, Times.nanoseconds(settings.keyFrameInterval))
+        if let encoder = pipeline.child("encoder") { shim_ignore_early_requests(encoder) }
         gst_object_unref(before)
         gst_object_unref(after)
         switch settings.source {

@@ -1,5 +1,6 @@
 import CGStreamer
 import CStreaming
+import CameraBackend
 import GStreamerBackend
 import GStreamerBase
 
@@ -47,6 +48,7 @@ final class StreamBranch {
         Runtime.provide(description)
         bin = try Elements.bin(description).get()
         gst_object_ref_sink(bin)
+        shim_set_string(bin, "name", "\(CaptureEngine.streamName)-\(id)")
         shim_set_bool(bin, "message-forward", 1)
         gate = shim_gate_new(streams.pipeline.element, id, Times.nanoseconds(limit), guint(needed))
         var entries: [UnsafeMutablePointer<GstPad>] = []

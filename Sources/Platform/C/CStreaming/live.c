@@ -250,7 +250,6 @@ gboolean shim_stream_ended(GstMessage *message) {
 typedef struct {
     guint64 interval, next;
     guint count;
-    gboolean has_begun;
     GstSegment segment;
 } shim_metronome;
 
@@ -265,11 +264,10 @@ static GstPadProbeReturn shim_beat(GstPad *pad, GstPadProbeInfo *info, gpointer 
     guint64 now = metronome->segment.format == GST_FORMAT_TIME && GST_CLOCK_TIME_IS_VALID(time)
         ? gst_segment_to_running_time(&metronome->segment, GST_FORMAT_TIME, time) : GST_CLOCK_TIME_NONE;
     if (!GST_CLOCK_TIME_IS_VALID(now) || now < metronome->next) return GST_PAD_PROBE_OK;
+    gboolean is_first = !metronome->next;
     metronome->next = now - now % metronome->interval + metronome->interval;
-    if (!metronome->has_begun) {
-        metronome->has_begun = TRUE;
-        return GST_PAD_PROBE_OK;
-    }
+    // It is a key frame anyway: see shim_key_unit_request().
+    if (is_first) return GST_PAD_PROBE_OK;
     GstStructure *structure = gst_structure_new(
         "GstForceKeyUnit", "timestamp", GST_TYPE_CLOCK_TIME, time, "stream-time", GST_TYPE_CLOCK_TIME, time,
         "running-time", GST_TYPE_CLOCK_TIME, now, "all-headers", G_TYPE_BOOLEAN, TRUE, "count", G_TYPE_UINT,
@@ -283,6 +281,21 @@ void shim_beat_keys(GstPad *pad, guint64 interval) {
     gst_segment_init(&metronome->segment, GST_FORMAT_UNDEFINED);
     GstPadProbeType type = (GstPadProbeType)(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM);
     gst_pad_add_probe(pad, type, shim_beat, metronome, g_free);
+}
+
+static GstPadProbeReturn shim_early_request(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
+    (void)pad, (void)data;
+    if (info->type & GST_PAD_PROBE_TYPE_BUFFER) return GST_PAD_PROBE_REMOVE;
+    const GstStructure *structure = gst_event_get_structure(GST_PAD_PROBE_INFO_EVENT(info));
+    gboolean asks = structure && gst_structure_has_name(structure, "GstForceKeyUnit");
+    return asks ? GST_PAD_PROBE_DROP : GST_PAD_PROBE_OK;
+}
+void shim_ignore_early_requests(GstElement *encoder) {
+    GstPad *pad = gst_element_get_static_pad(encoder, "src");
+    if (!pad) return;
+    GstPadProbeType type = (GstPadProbeType)(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_UPSTREAM);
+    gst_pad_add_probe(pad, type, shim_early_request, NULL, NULL);
+    gst_object_unref(pad);
 }
 
 static GstPadProbeReturn shim_count_one(GstPad *pad, GstPadProbeInfo *info, gpointer data) {

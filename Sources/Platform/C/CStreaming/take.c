@@ -26,6 +26,11 @@ struct shim_take {
     guint64 limit;  // of pictures
     guint64 anchor;  // the time of the last picture before the film, or GST_CLOCK_TIME_NONE
     guint64 picture_head, sound_head;  // the ends of what has arrived
+    // Of pictures that are encoded before the tee: the end of what the encoder has got, the parts whose first picture is a key
+    // frame, and the number of the part, from 1, that the last picture in the film belongs to.
+    gboolean is_encoded;
+    guint64 entry_head;
+    guint keyed, part;
     guint64 pictures, samples;  // in the film
     gboolean begins;  // begins when the first picture has arrived
     gboolean is_closed;  // the last part has an end, and no other follows
@@ -49,7 +54,7 @@ static guint64 steps(const shim_take *take, guint64 time) {
 }
 // The first time of a picture that is not before both ends.
 static guint64 next_picture(const shim_take *take) {
-    guint64 head = MAX(take->picture_head, take->rate ? take->sound_head : 0);
+    guint64 head = MAX(MAX(take->picture_head, take->entry_head), take->rate ? take->sound_head : 0);
     if (head <= take->anchor) return take->anchor;
     guint64 number = steps(take, head - take->anchor);
     if (take->anchor + picture_time(take, number) + 1000 < head) number++;
@@ -69,6 +74,7 @@ static void open_part(shim_take *take, guint64 from, guint64 first) {
 // The film begins when it is known how far the pictures and the sound are.
 static void begin_if_known(shim_take *take) {
     if (!take->begins || take->is_closed || take->anchor == GST_CLOCK_TIME_NONE || (take->rate && !take->sound_head)) return;
+    if (take->is_encoded && !take->entry_head) return;
     take->begins = FALSE;
     open_part(take, next_picture(take), 0);
 }
@@ -98,29 +104,47 @@ static gboolean is_past_limit(shim_take *take, guint64 time) {
 
 // MARK: Pictures
 
-// The number in the film of the picture at that time; FALSE: it is not in the film.
-static gboolean number_of(shim_take *take, guint64 time, guint64 *number) {
+// The number in the film of the picture at that time, and that of its part, from 1; FALSE: it is not in the film.
+static gboolean number_of(shim_take *take, guint64 time, guint64 *number, guint *part_number) {
     guint64 half = picture_time(take, 1) / 2;
     for (guint place = 0; place < take->parts->len; place++) {
         const shim_part *part = &g_array_index(take->parts, shim_part, place);
         if (time + half < part->from) return FALSE;
         if (part->until != GST_CLOCK_TIME_NONE && time + half >= part->until) continue;
         *number = part->first + (time > part->from ? steps(take, time - part->from) : 0);
+        *part_number = place + 1;
         // Two for one step: the second one is left out.
         return *number >= take->pictures && *number < take->limit;
     }
     return FALSE;
 }
-gboolean shim_take_picture(shim_take *take, guint64 time, guint64 *place) {
+static gboolean take_picture(shim_take *take, guint64 time, gboolean is_key, guint64 *place) {
     g_mutex_lock(&take->lock);
     guint64 number = 0;
-    gboolean belongs = number_of(take, time, &number);
+    guint part = 0;
+    // A part begins with a picture that needs no other.
+    gboolean belongs = number_of(take, time, &number, &part) && (is_key || part == take->part);
     if (belongs) {
+        take->part = part;
         take->pictures = number + 1;
         *place = picture_time(take, number);
     }
     g_mutex_unlock(&take->lock);
     return belongs;
+}
+gboolean shim_take_picture(shim_take *take, guint64 time, guint64 *place) { return take_picture(take, time, TRUE, place); }
+gboolean shim_take_enters(shim_take *take, guint64 time) {
+    g_mutex_lock(&take->lock);
+    guint64 half = picture_time(take, 1) / 2;
+    gboolean is_first = FALSE;
+    for (; take->keyed < take->parts->len; take->keyed++) {
+        const shim_part *part = &g_array_index(take->parts, shim_part, take->keyed);
+        if (time + half < part->from) break;
+        is_first = part->until == GST_CLOCK_TIME_NONE || time + half < part->until;
+    }
+    take->entry_head = MAX(take->entry_head, time + picture_time(take, 1));
+    g_mutex_unlock(&take->lock);
+    return is_first;
 }
 void shim_take_saw_picture(shim_take *take, guint64 time) {
     g_mutex_lock(&take->lock);
@@ -324,10 +348,11 @@ static GstPadProbeReturn picture_passes(GstPad *pad, GstPadProbeInfo *info, gpoi
     shim_take *take = (shim_take *)data;
     GstBuffer *buffer = GST_PAD_PROBE_INFO_BUFFER(info);
     guint64 time = shim_running_time(pad, buffer), place = 0;
-    if (time == GST_CLOCK_TIME_NONE || !shim_take_picture(take, time, &place)) return GST_PAD_PROBE_DROP;
+    gboolean is_key = !GST_BUFFER_FLAG_IS_SET(buffer, GST_BUFFER_FLAG_DELTA_UNIT);
+    if (time == GST_CLOCK_TIME_NONE || !take_picture(take, time, is_key, &place)) return GST_PAD_PROBE_DROP;
     buffer = gst_buffer_make_writable(buffer);
     GST_BUFFER_PTS(buffer) = place;
-    GST_BUFFER_DTS(buffer) = GST_CLOCK_TIME_NONE;
+    GST_BUFFER_DTS(buffer) = take->is_encoded ? place : GST_CLOCK_TIME_NONE;
     GST_BUFFER_DURATION(buffer) = picture_time(take, 1);
     GST_BUFFER_FLAG_UNSET(buffer, GST_BUFFER_FLAG_DISCONT);
     info->data = buffer;
@@ -366,6 +391,21 @@ gulong shim_take_watch(shim_take *take, GstPad *pad, gboolean has_sound) {
 gulong shim_take_gate(shim_take *take, GstPad *pad, gboolean has_sound) {
     GstPadProbeType type = (GstPadProbeType)(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM);
     return probe(pad, type, has_sound ? sound_passes : picture_passes, take);
+}
+
+static GstPadProbeReturn picture_enters(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
+    GstBuffer *buffer = GST_PAD_PROBE_INFO_BUFFER(info);
+    guint64 time = shim_running_time(pad, buffer), stamp = GST_BUFFER_PTS(buffer);
+    if (time == GST_CLOCK_TIME_NONE || !shim_take_enters((shim_take *)data, time)) return GST_PAD_PROBE_OK;
+    GstStructure *structure = gst_structure_new(
+        "GstForceKeyUnit", "timestamp", GST_TYPE_CLOCK_TIME, stamp, "stream-time", GST_TYPE_CLOCK_TIME, stamp,
+        "running-time", GST_TYPE_CLOCK_TIME, time, "all-headers", G_TYPE_BOOLEAN, TRUE, "count", G_TYPE_UINT, 0, NULL);
+    gst_pad_push_event(pad, gst_event_new_custom(GST_EVENT_CUSTOM_DOWNSTREAM, structure));
+    return GST_PAD_PROBE_OK;
+}
+gulong shim_take_encoded(shim_take *take, GstPad *entry) {
+    take->is_encoded = TRUE;
+    return entry ? probe(entry, GST_PAD_PROBE_TYPE_BUFFER, picture_enters, take) : 0;
 }
 
 static GstPadProbeReturn end_passes(GstPad *pad, GstPadProbeInfo *info, gpointer data) {

@@ -148,6 +148,9 @@ void shim_tell_end(GstPad *pad, GstElement *pipeline);
 gboolean shim_stream_ended(GstMessage *message);
 // Before an encoder: a key frame each `interval` nanoseconds.
 void shim_beat_keys(GstPad *pad, guint64 interval);
+// An encoder that is asked for a key frame before its first picture, which is one anyway, ignores all later requests
+// (GStreamer 1.22). So it is not asked.
+void shim_ignore_early_requests(GstElement *encoder);
 // Counts the buffers through a pad; `count` must live as long as the pad.
 void shim_count_buffers(GstPad *pad, guint64 *count);
 guint64 shim_counted_buffers(guint64 *count);
@@ -235,6 +238,10 @@ void shim_take_free(gpointer take);
 gulong shim_take_watch(shim_take *take, GstPad *pad, gboolean has_sound);
 // Lets through an output of a tee what is in the film.
 gulong shim_take_gate(shim_take *take, GstPad *pad, gboolean has_sound);
+// The pictures are encoded, for others as well: `entry` is the output of an element before the encoder, and what is watched and
+// let through is behind it. The first picture of each part of the film becomes a key frame. Before the take begins. NULL, for
+// tests: shim_take_enters is called.
+gulong shim_take_encoded(shim_take *take, GstPad *entry);
 // The sound was there that much before the times of its buffers. Before the take begins.
 void shim_take_delay_sound(shim_take *take, guint64 delay);
 // Begins as soon as pictures, and sound, arrive. `limit`: the most pictures; 0: any number.
@@ -249,6 +256,8 @@ guint64 shim_take_pictures(shim_take *take);
 guint64 shim_take_samples(shim_take *take);
 // What the pads tell it, for tests.
 void shim_take_saw_picture(shim_take *take, guint64 time);
+// Of a picture before the encoder; true: it must become a key frame.
+gboolean shim_take_enters(shim_take *take, guint64 time);
 void shim_take_saw_sound(shim_take *take, guint64 end);
 gboolean shim_take_picture(shim_take *take, guint64 time, guint64 *place);
 gboolean shim_take_sound(
