@@ -95,8 +95,8 @@ public final class CapturePlugin: Plugin {
 
     /// Looks for cameras anew, unless other sessions use some of those that are known.
     /// - Returns: whether it does.
-    func lookAgain(besides session: CaptureSession) -> Bool {
-        !sessions.values.contains(where: { $0 !== session && $0.isBusy }) && monitor.lookAgain()
+    func lookAgain(for camera: String, besides session: CaptureSession) -> Bool {
+        !sessions.values.contains(where: { $0 !== session && $0.isBusy }) && monitor.lookAgain(for: camera)
     }
 
     // MARK: Sessions

@@ -655,7 +655,7 @@ final class CaptureSession {
         // connection.
         let isFirst = tries == 0 && plugin.monitor.camera(id) != nil
         tries += 1
-        if !isFirst, plugin.lookAgain(besides: self) {
+        if !isFirst, plugin.lookAgain(for: id, besides: self) {
             // If it is there, it is reported as connected.
             retry.arm(after: 1)
         } else {
@@ -678,7 +678,7 @@ final class CaptureSession {
         let message = "the camera '\(device.name)' did not come back"
         runtimeError(.resourceNotAvailable, message)
         stream?.fail(SessionError(.resourceNotAvailable, message))
-        _ = plugin.lookAgain(besides: self)
+        _ = plugin.lookAgain(for: device.id, besides: self)
         if take.state == .idle { return stopNow() }
         running = .stopping
         endFilm(.deviceDisconnected)

@@ -47,6 +47,8 @@ package final class CameraMonitor {
     /// Cameras that are gone, unless they are there again at once: PipeWire 1.4 removes and adds a camera whose formats change,
     /// as they do when somebody begins to read it.
     private var leaving: Set<String> = []
+    /// Cameras that PipeWire has reported as gone since the monitor began, so its server answered then.
+    private var reported: Set<String> = []
     private lazy var absence = Timer(on: loop) { [unowned self] in tellLeft() }
     /// Seconds in which a camera is there again if only its formats have changed.
     private static let changeTime = 0.3
@@ -84,8 +86,11 @@ package final class CameraMonitor {
     ///
     /// PipeWire's library waits for ever for the answer of a server that has ended, if the process still has its connection.
     /// Then nothing is found, until another process looks.
-    /// - Returns: false if it still waits for an answer.
-    package func lookAgain() -> Bool {
+    /// - Parameter id: the camera that is missed. One that was reported as gone is reported as connected, too, so PipeWire 0.3 is
+    ///   not asked again: the end of its monitor may destroy what another thread uses. When its server ends, it reports nothing.
+    /// - Returns: false if it still waits for an answer, or if that is not needed.
+    package func lookAgain(for id: String) -> Bool {
+        if Self.endsUnsafely, reported.contains(id) { return false }
         guard !isLooking, let made = Self.make() else { return false }
         let (old, new) = (Handle(monitor), Handle(made))
         watch = nil
@@ -110,6 +115,13 @@ package final class CameraMonitor {
     }
 
     private var isLooking = false
+
+    /// Whether the monitor of cameras is ended without the lock of PipeWire's thread, as in 0.3.
+    private static let endsUnsafely: Bool = {
+        guard let plugin = gst_registry_find_plugin(gst_registry_get(), "pipewire") else { return false }
+        defer { gst_object_unref(UnsafeMutableRawPointer(plugin)) }
+        return gst_plugin_get_version(plugin).map { String(cString: $0).hasPrefix("0.") } ?? false
+    }()
 
     private static func make() -> UnsafeMutablePointer<GstDeviceMonitor>? {
         Runtime.prepare()
@@ -154,6 +166,7 @@ package final class CameraMonitor {
         cameras = []
         if !leaving.isEmpty { absence.disarm() }
         leaving = []
+        reported = []
         for id in gone { onDisconnected?(id) }
     }
 
@@ -183,12 +196,15 @@ package final class CameraMonitor {
         // The same camera is shown by PipeWire and by V4L2.
         guard camera(device.id) == nil else { return }
         cameras.append(Camera(device, handle))
+        reported.remove(device.id)
         if leaving.remove(device.id) == nil, isTold { onConnected?(device.id) }
     }
 
     private func remove(_ handle: UnsafeMutablePointer<GstDevice>) {
         guard let place = cameras.firstIndex(where: { $0.isSame(as: handle) }) else { return }
-        leaving.insert(cameras.remove(at: place).device.id)
+        let id = cameras.remove(at: place).device.id
+        leaving.insert(id)
+        reported.insert(id)
         absence.arm(after: Self.changeTime)
     }
 
