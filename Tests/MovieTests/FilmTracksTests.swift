@@ -63,8 +63,9 @@ import VideoBackend
     }
 
     /// Each of these places is after a key frame that is later than the beginning of the subtitle.
-    @Test func subtitlesOfTheFilm_thatBeganBeforeASeek_areShown() throws {
-        let stage = try FilmStage("long-words.mkv")
+    @Test(arguments: ["long-words.mkv", "long-words-station.mkv"])
+    func subtitlesOfTheFilm_thatBeganBeforeASeek_areShown(name: String) throws {
+        let stage = try FilmStage(name)
         #expect(stage.until { stage.film.isReady && stage.number == 0 })
         try stage.player.select(.subtitle, 0)
         for (time, isShown) in [(5.0, true), (8.5, true), (6.5, false), (4.2, true), (6.7, false), (9.0, true)] {

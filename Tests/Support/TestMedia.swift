@@ -135,6 +135,7 @@ public struct TestMedia: Sendable, CustomStringConvertible {
                             .utf8
                     ).base64EncodedString(), "-map", "0:v", "-map", "0:a", "-map", "1:s",
             ] + x264 + ["-g", "100", "-keyint_min", "100", "-sc_threshold", "0", "-c:s", "srt", "-disposition:s", "0"]),
+        TestMedia("long-words-station.mkv", ["-i", "@long-words.mkv", "-map", "0", "-c", "copy", "-c:s", "ass"]),
         TestMedia(
             "chapters.mkv",
             [
@@ -147,6 +148,13 @@ public struct TestMedia: Sendable, CustomStringConvertible {
                             }.joined()).utf8
                     ).base64EncodedString(), "-map", "0", "-map_metadata", "1", "-c", "copy",
             ]),
+        // A tone in the first tenth of each second.
+        TestMedia(
+            "clicks.mp4",
+            [
+                "-f", "lavfi", "-i", columns, "-f", "lavfi", "-i", "aevalsrc='0.5*sin(2*PI*440*t)*lt(mod(t,1),0.1)':d=12",
+                "-pix_fmt", "yuv420p", "-ac", "1",
+            ] + x264 + ["-g", "12", "-bf", "2"]),
         TestMedia("chapters.mp4", ["-i", "@chapters.mkv", "-c", "copy"]),
     ]
 

@@ -67,24 +67,39 @@ static GstPadProbeReturn shim_earlier_data(GstPad *pad, GstPadProbeInfo *info, g
     return GST_PAD_PROBE_OK;
 }
 
+// The element that makes plain texts of a stream of subtitles; NULL: it is none.
+static const char *shim_errand_parser(GstPad *pad) {
+    GstCaps *caps = gst_pad_get_current_caps(pad);
+    const char *name = caps ? gst_structure_get_name(gst_caps_get_structure(caps, 0)) : "";
+    const char *parser = strcmp(name, "text/x-raw") == 0 ? "identity"
+        : strcmp(name, "application/x-ass") == 0 || strcmp(name, "application/x-ssa") == 0 ? "ssaparse" : NULL;
+    if (caps) gst_caps_unref(caps);
+    return parser;
+}
+static GstElement *shim_errand_add(GstElement *pipeline, const char *name) {
+    GstElement *element = gst_element_factory_make(name, NULL);
+    if (element) gst_bin_add((GstBin *)pipeline, element);
+    return element;
+}
 static void shim_errand_stream(GstElement *demuxer, GstPad *pad, gpointer data) {
     shim_errand *errand = (shim_errand *)data;
-    GstCaps *caps = gst_pad_get_current_caps(pad);
-    gboolean is_text = caps && gst_structure_has_name(gst_caps_get_structure(caps, 0), "text/x-raw");
-    if (caps) gst_caps_unref(caps);
-    gint list = is_text ? shim_film_list_like(errand->film, pad) : -1;
+    const char *name = shim_errand_parser(pad);
+    gint list = name ? shim_film_list_like(errand->film, pad) : -1;
     GstElement *pipeline = list >= 0 ? (GstElement *)gst_element_get_parent(demuxer) : NULL;
-    GstElement *sink = pipeline ? gst_element_factory_make("fakesink", NULL) : NULL;
+    GstElement *parser = pipeline ? shim_errand_add(pipeline, name) : NULL;
+    GstElement *sink = parser ? shim_errand_add(pipeline, "fakesink") : NULL;
     if (sink) {
         g_object_set(sink, "sync", FALSE, "async", FALSE, NULL);
-        gst_bin_add((GstBin *)pipeline, sink);
-        gst_element_sync_state_with_parent(sink);
         shim_finder *finder = g_new(shim_finder, 1);
         *finder = (shim_finder){.errand = shim_errand_ref(errand), .list = list};
-        gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, shim_earlier_text, finder, shim_finder_free);
-        GstPad *entry = gst_element_get_static_pad(sink, "sink");
+        GstPad *entry = gst_element_get_static_pad(parser, "sink"), *exit = gst_element_get_static_pad(sink, "sink");
+        gst_pad_add_probe(exit, GST_PAD_PROBE_TYPE_BUFFER, shim_earlier_text, finder, shim_finder_free);
+        gst_element_link(parser, sink);
+        gst_element_sync_state_with_parent(sink);
+        gst_element_sync_state_with_parent(parser);
         gst_pad_link(pad, entry);
         gst_object_unref(entry);
+        gst_object_unref(exit);
     } else {
         gst_pad_add_probe(
             pad, GST_PAD_PROBE_TYPE_BUFFER, shim_earlier_data, shim_errand_ref(errand), shim_errand_free);
