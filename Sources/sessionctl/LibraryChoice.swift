@@ -18,6 +18,8 @@ enum LibraryChoice {
         }
         var entries: [Value] = []
         for name in names {
+            // Such as a variable of the shell that is not set.
+            guard !name.isEmpty else { throw Complaint.usage("an item is empty: give a file, a folder or a URL") }
             guard let colon = name.firstIndex(of: ":"), kinds.contains(String(name[..<colon])) else {
                 let uris = try FolderItems.uris(name) ?? [FileURI.uri(name)]
                 entries += uris.map { .properties([("uri", .string($0))]) }

@@ -61,6 +61,7 @@ import Testing
     @Test(arguments: [
         (["watch", "film.mp4", "--output", "x12"], "--output"), (["watch", "film.mp4", "--output", "x11:0"], "x11:0x"),
         (["live", "watch", "rtmp://host/live/a", "--output", "no"], "--output"),
+        (["watch", ""], "empty"), (["play", "song.ogg", ""], "empty"),
         (["thumbnail", "film.mp4", "--at", "1,2", "-o", "one.jpg"], "%d"),
         (["thumbnail", "film.mp4", "--at", ",", "-o", "one.jpg"], "--at"),
         (["thumbnail", "film.mp4", "--at", "soon"], "--at"),

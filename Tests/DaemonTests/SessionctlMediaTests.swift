@@ -83,6 +83,21 @@ import Testing
         #expect(outcome.code == 1 && !outcome.complaint.contains("it is not audio"), "\(outcome)")
     }
 
+    /// Names that people and cameras give to films look like addresses.
+    @Test func nameWithAColon_isThatOfTheFile() throws {
+        let film = stage.file("Alien: Romulus.avi")
+        try Child.run(
+            "ffmpeg", ["-nostdin", "-v", "error", "-f", "lavfi", "-i", "testsrc=d=1:s=160x120:r=10", "file:" + film])
+        let folder = film.prefix(film.count - "Alien: Romulus.avi".count)
+        let text = try Child.run(
+            "sh",
+            [
+                "-c",
+                "cd '\(folder)' && exec '\(builtProduct(named: "sessionctl"))' watch --output none 'Alien: Romulus.avi'",
+            ], environment: stage.environment, timeout: 60)
+        #expect(text.contains("playing Alien: Romulus.avi (0:01)"), "\(text)")
+    }
+
     @Test func unknownInput_isToldWithTheCommandThatListsThem() throws {
         let outcome = try stage.run(["record", "--device", "nosuch", stage.file("take.wav")], timeout: 60)
         #expect(outcome.code == 1 && outcome.complaint.contains("'sessionctl route' lists"), "\(outcome)")

@@ -26,4 +26,10 @@ import Testing
     func urisInAText_haveNoSecrets(_ text: String, _ shown: String) {
         #expect(FileURI.withoutSecrets(text) == shown)
     }
+
+    @Test(arguments: ["http://host/a", "cast:secret", "file:/a", "spotify:track:1", "rtsp://[::1]/a"])
+    func uri_isLeftAsItIs(uri: String) { #expect(FileURI.uri(uri) == uri) }
+
+    @Test(arguments: ["10:30.mp4", ":.mp4", "Star Wars: A New Hope.mkv", "/a:/b", "a/b:c"])
+    func nameOfAFile_isNoURI(name: String) { #expect(FileURI.uri(name).hasPrefix("file:///")) }
 }

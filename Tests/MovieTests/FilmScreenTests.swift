@@ -229,11 +229,32 @@ import VideoBackend
         case "sound.m4a":
             #expect(stage.film.mediaTypes == ["audio"])
             #expect(stage.screen?.windows.isEmpty == true || stage.film.naturalSize == .unknown)
-        default: #expect(stage.film.naturalSize == PictureSize(width: 180, height: 320))
+        default:
+            #expect(stage.film.naturalSize == PictureSize(width: 180, height: 320))
+            // The window has its shape, and not that of the pictures before they are turned.
+            let window = try #require(stage.screen?.windows.last)
+            #expect(stage.screen?.size(of: window) == PictureSize(width: 180, height: 320))
         }
         stage.player.seek(to: 11.5)
         #expect(stage.until { stage.finished == 1 })
         #expect(stage.failures == [])
+    }
+
+    /// A picture, in formats of libpng, libav and others, and pictures without times.
+    @Test(arguments: ["picture.png", "picture.jpg", "pictures.mjpeg", "animation.gif"])
+    func picture_isNoFilm_andIsRefusedWithTheReason(name: String) throws {
+        let folder = try PrivateFolder()
+        let path = folder.path + "/" + name
+        let length = name.hasPrefix("picture.") ? ["-frames:v", "1"] : ["-t", "1"]
+        try Child.run(
+            "ffmpeg", ["-nostdin", "-v", "error", "-f", "lavfi", "-i", "testsrc2=s=320x180:r=10"] + length + [path])
+        let stage = try FilmStage(path)
+        try stage.player.play()
+        #expect(stage.until { stage.failures.count + stage.finished > 0 })
+        let reason = name == "animation.gif" ? "'sessionctl export' makes a film of it" : "it is a picture, not a film"
+        #expect(stage.failures.first?.contains("\(name)' cannot be played: ") == true, "\(stage.failures)")
+        #expect(stage.failures.first?.contains(reason) == true, "\(stage.failures)")
+        #expect(stage.player.state == .failed && stage.finished == 0)
     }
 
     @Test func outputNone_playsWithoutAWindow() throws {

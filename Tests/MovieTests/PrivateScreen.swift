@@ -1,5 +1,6 @@
 import CXCB
 import Foundation
+import PluginAPI
 import TestSupport
 
 /// An X11 server without a window manager, and what is to be seen on it.
@@ -53,6 +54,13 @@ final class PrivateScreen {
         return Array(
             UnsafeBufferPointer(
                 start: xcb_query_tree_children(reply), count: Int(xcb_query_tree_children_length(reply))))
+    }
+
+    func size(of window: UInt32) -> PictureSize? {
+        let request = xcb_get_geometry(connection, window)
+        guard let reply = xcb_get_geometry_reply(connection, request, nil) else { return nil }
+        defer { free(reply) }
+        return PictureSize(width: Int(reply.pointee.width), height: Int(reply.pointee.height))
     }
 
     func atom(_ name: String) -> UInt32 {

@@ -14,9 +14,11 @@ public enum FileURI {
         return String(cString: folder)
     }
 
-    /// The URI of a file; a URI is returned unchanged.
+    /// The URI of a file; a URI is returned unchanged. Names of files may have colons: `Alien: Romulus.mkv`, `10:30.mp4`.
     public static func uri(_ text: String) -> String {
-        if let colon = text.firstIndex(of: ":"), colon != text.startIndex, text[..<colon].allSatisfy(isScheme) {
+        if let colon = text.firstIndex(of: ":"), text.first?.isLetter == true, text[..<colon].allSatisfy(isScheme),
+            text[text.index(after: colon)...].hasPrefix("/") || access(text, F_OK) != 0
+        {
             return text
         }
         return "file://" + escaped(absolute(text) ?? text)

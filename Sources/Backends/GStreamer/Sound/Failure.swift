@@ -42,7 +42,8 @@ struct Failure {
             self.init(item, unread: "the connection ended too early and cannot be resumed", fault)
         case .redirection: self.init(item, unread: "the server redirects in a loop", fault)
         case .notWritten, .notRead: self.init(item, unread: fault.text, fault)
-        case .empty, .core: self.init("'\(item)': \(fault.text)", isAboutFormat: true)
+        case .empty: self.init(item, "nothing in it can be heard", fault)
+        case .core: self.init("'\(item)': \(fault.text)", isAboutFormat: true)
         case .other: self.init("'\(item)': \(fault.text)", isAboutFormat: false)
         }
     }
@@ -53,6 +54,15 @@ struct Failure {
             "'\(item)' cannot be played: no plugin for \(plugin) is installed; "
                 + "\(Packages.decoders) and \(Packages.others) have most",
             isAboutFormat: true)
+    }
+
+    /// A picture was loaded as a film.
+    init(picture item: String, _ isAnimation: Bool) {
+        self.init(
+            isAnimation
+                ? "'\(item)' cannot be played: it is a GIF animation; 'sessionctl export' makes a film of it"
+                : "'\(item)' cannot be played: it is a picture, not a film",
+            isAboutFormat: false)
     }
 
     private init(_ item: String, _ reason: String, _ fault: Fault) {

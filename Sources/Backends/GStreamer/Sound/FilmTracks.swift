@@ -47,6 +47,11 @@ package final class FilmTracks {
         return nil
     }
 
+    /// Whether it is no film, but a picture, or pictures without the times at which they are shown.
+    package var isPicture: Bool { shim_film_has_type(film, "image/") != 0 }
+    /// GStreamer's decoder gives all pictures of a GIF file the same time.
+    package var isAnimation: Bool { shim_film_has_type(film, "image/gif") != 0 }
+
     /// The demuxer of Matroska gives no subtitles that begin before the key frame from which it reads after a seek: if some of
     /// the film are shown, they are read from its file. ``haveCome(in:)`` tells that some were found.
     func readEarlier(than time: GstClockTime, in path: [CChar]) {

@@ -351,6 +351,7 @@ final class Item {
         if succession.take(message, after: chain) { return }
         if let tracks, tracks.take(message) {
             if let plugin = tracks.missing { return lacks(plugin) }
+            if tracks.isPicture { return onEvent?(.failed(Failure(picture: source.name, tracks.isAnimation))) ?? () }
             onEvent?(.tracks)
         }
         if let pictures, pictures.take(message, of: pipeline.element) == .hasNoSound { tail.outlet.remove() }

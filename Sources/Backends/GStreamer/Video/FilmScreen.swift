@@ -310,16 +310,17 @@ extension FilmScreen: PictureTail {
         Elements.add(bin, to: pipeline)
         guard let sink = Elements.child("screen", of: bin), let turn = Elements.child("turn", of: bin),
             let words = Elements.child("words", of: bin), let entry = Elements.entry(to: "entry", of: bin),
-            let gate = gst_element_get_static_pad(turn, "src"),
-            let drawn = gst_element_get_static_pad(words, "video_sink"),
+            let turned = gst_element_get_static_pad(turn, "src"),
+            // After it: a pad that blocks tells nobody what waits there.
+            let gate = gst_element_get_static_pad(words, "video_sink"),
             let exit = gst_element_get_static_pad(sink, "sink"), let last = shim_watch_last_picture(exit)
         else { throw Elements.Missing(message: "the pipeline has no end for pictures") }
-        tracks.draw(at: drawn)
-        gst_object_unref(drawn)
+        tracks.draw(at: gate)
         gst_object_unref(exit)
         gst_pad_link(source, entry)
         gst_object_unref(entry)
-        shim_watch_size(gate, pipeline)
+        shim_watch_size(turned, pipeline)
+        gst_object_unref(turned)
         var film = Film(pipeline: pipeline, bin: bin, sink: sink, gate: gate, tracks: tracks, last: last)
         if let window {
             shim_set_string(sink, "display", display)

@@ -20,6 +20,8 @@ struct shim_film {
     shim_words *words;
     // The number of the newest request for earlier subtitles.
     gint requests;
+    // The type of all its data, once its streams are known.
+    char *type;
 };
 
 shim_film *shim_film_ref(shim_film *film) {
@@ -34,6 +36,7 @@ void shim_film_free(shim_film *film) {
     gst_object_unref(film->sound);
     gst_object_unref(film->pictures);
     shim_words_free(film->words);
+    g_free(film->type);
     g_mutex_clear(&film->lock);
     g_free(film);
 }
@@ -103,10 +106,38 @@ static shim_stream *shim_sound(shim_film *film, gint number) {
     return NULL;
 }
 
+// The type that the decoder of a source found first: that of all data. The caller frees it; NULL: it looked for none.
+static char *shim_whole_type(GstElement *source) {
+    char *type = NULL;
+    GstIterator *finders = gst_bin_iterate_all_by_element_factory_name(GST_BIN(source), "typefind");
+    GValue item = G_VALUE_INIT;
+    while (!type && gst_iterator_next(finders, &item) == GST_ITERATOR_OK) {
+        GstCaps *caps = NULL;
+        g_object_get(g_value_get_object(&item), "caps", &caps, NULL);
+        if (caps) {
+            type = g_strdup(shim_caps_name(caps));
+            gst_caps_unref(caps);
+        }
+        g_value_reset(&item);
+    }
+    if (G_IS_VALUE(&item)) g_value_unset(&item);
+    gst_iterator_free(finders);
+    return type;
+}
+gboolean shim_film_has_type(shim_film *film, const char *beginning) {
+    g_mutex_lock(&film->lock);
+    gboolean has = film->type && g_str_has_prefix(film->type, beginning);
+    g_mutex_unlock(&film->lock);
+    return has;
+}
+
 // All outputs are there; none of them has data yet.
 static void shim_outputs_complete(GstElement *source, gpointer data) {
     shim_film *film = (shim_film *)data;
+    char *type = shim_whole_type(source);
     g_mutex_lock(&film->lock);
+    g_free(film->type);
+    film->type = type;
     shim_stream *first = shim_sound(film, film->heard) ? NULL : shim_sound(film, 0);
     if (first && shim_link(first->pad, film->sound)) {
         film->heard = 0;

@@ -1,26 +1,40 @@
 #include "CStreaming.h"
 
-// The size of the pictures that pass a pad, each time it changes.
-static GstPadProbeReturn shim_format_passed(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
-    (void)pad;
-    GstElement *pipeline = (GstElement *)data;
-    GstEvent *event = (GstEvent *)info->data;
-    if (GST_EVENT_TYPE(event) != GST_EVENT_CAPS) return GST_PAD_PROBE_OK;
-    GstCaps *caps = NULL;
-    gst_event_parse_caps(event, &caps);
+// The size of the pictures that pass a pad, each time it changes. A format may be replaced before the first picture has it:
+// that a film is turned is known only after its format.
+typedef struct {
+    GstElement *pipeline;
+    gboolean has_new_format;
+} shim_size_watch;
+
+static GstPadProbeReturn shim_size_passed(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
+    shim_size_watch *watch = (shim_size_watch *)data;
+    if (info->type & GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM) {
+        if (GST_EVENT_TYPE((GstEvent *)info->data) == GST_EVENT_CAPS) watch->has_new_format = TRUE;
+        return GST_PAD_PROBE_OK;
+    }
+    GstCaps *caps = watch->has_new_format ? gst_pad_get_current_caps(pad) : NULL;
+    if (!caps) return GST_PAD_PROBE_OK;
+    watch->has_new_format = FALSE;
     const GstStructure *format = gst_caps_get_structure(caps, 0);
     gint width = 0, height = 0, numerator = 1, denominator = 1;
     gst_structure_get_int(format, "width", &width);
     gst_structure_get_int(format, "height", &height);
     gst_structure_get_fraction(format, "pixel-aspect-ratio", &numerator, &denominator);
+    gst_caps_unref(caps);
     GstStructure *structure = gst_structure_new(
         "picture-size", "width", G_TYPE_INT, width, "height", G_TYPE_INT, height, "numerator", G_TYPE_INT, numerator,
         "denominator", G_TYPE_INT, denominator, NULL);
-    gst_element_post_message(pipeline, gst_message_new_application((GstObject *)pipeline, structure));
+    gst_element_post_message(
+        watch->pipeline, gst_message_new_application((GstObject *)watch->pipeline, structure));
     return GST_PAD_PROBE_OK;
 }
 void shim_watch_size(GstPad *pad, GstElement *pipeline) {
-    gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, shim_format_passed, pipeline, NULL);
+    shim_size_watch *watch = g_new0(shim_size_watch, 1);
+    watch->pipeline = pipeline;
+    gst_pad_add_probe(
+        pad, (GstPadProbeType)(GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM | GST_PAD_PROBE_TYPE_BUFFER), shim_size_passed, watch,
+        g_free);
 }
 gboolean shim_picture_size(GstMessage *message, shim_size *size) {
     const GstStructure *structure = gst_message_get_structure(message);

@@ -74,6 +74,8 @@ void shim_film_free(shim_film *film);
 // Borrowed.
 shim_words *shim_film_words(shim_film *film);
 guint shim_film_count(shim_film *film);
+// Whether the name of the type of all its data, such as "image/png", begins so. False before its streams are known.
+gboolean shim_film_has_type(shim_film *film, const char *beginning);
 typedef struct {
     shim_track_kind kind;
     // Of its subtitles, or -1.
