@@ -121,7 +121,10 @@ final class FilmRun {
     private var stopTime: UInt64 = 0
     private var isPausedByUs = false
     private var pauseReason: String?
-    private var failure: String?
+    private var failure: String? {
+        didSet { if failure != oldValue { isFailureTold = false } }
+    }
+    private var isFailureTold = false
 
     init(
         _ path: String, _ options: [(String, Value)], _ duration: Double?, _ place: CameraPlace, _ session: String,
@@ -245,6 +248,7 @@ final class FilmRun {
             }
         case "RuntimeError":
             failure = values.last?.stringValue?.escaped ?? ""
+            isFailureTold = !isInteractive
             if isInteractive { note(failure ?? "") } else { Output.complain(failure ?? "") }
         case "WasInterrupted":
             let isCall = values.first?.stringValue == "audio-device-in-use"
@@ -257,7 +261,8 @@ final class FilmRun {
     private func changed(_ changes: [String: Value]) {
         let wasPaused = properties["Paused"]?.boolValue == true
         properties.merge(changes) { $1 }
-        guard hasBegun, !isStopping else { return }
+        // At its end a film is not paused any more, but does not go on either.
+        guard hasBegun, !isStopping, properties["Recording"]?.boolValue != false else { return }
         let isPaused = properties["Paused"]?.boolValue == true
         let isInterrupted = properties["Interrupted"]?.boolValue == true
         line.state = isPaused ? (isInterrupted ? "interrupted" : "paused") : "recording"
@@ -287,9 +292,10 @@ final class FilmRun {
             let length = all["RecordedDuration"]?.doubleValue ?? 0
             var text = "\(path.escaped)  \(Wording.tenths(length)) s"
             if let dropped = all["DroppedFrames"]?.uint64Value, dropped > 0 {
-                text += "  \(dropped) pictures are missing: the machine was too slow"
+                let pictures = dropped == 1 ? "1 picture is" : "\(dropped) pictures are"
+                text += "  \(pictures) missing: the machine was too slow"
             }
-            if length > 0 { Output.line(text) }
+            if length > 0, isComplete || access(path, F_OK) == 0 { Output.line(text) }
             switch reason {
             case "disk-full": failure = "the disk is almost full, so the film was ended"
             case "device-disconnected": failure = failure ?? "the camera was disconnected"
@@ -297,7 +303,7 @@ final class FilmRun {
             default: break
             }
             guard isComplete, failure == nil else {
-                if isInteractive || !isComplete || failure != nil {
+                if !isFailureTold {
                     Output.complain(failure ?? "\(path.escaped): the end of the film is missing")
                 }
                 return service.loop.quit(1)

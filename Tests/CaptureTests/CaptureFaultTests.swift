@@ -156,4 +156,28 @@ struct CaptureFaultTests {
         expectWhole(film)
         #expect(Double(film.pictures.count) / 30 >= before)
     }
+
+    @Test func filmOfAnother_isNotReplacedWhileItIsRecorded() throws {
+        let stage = try CaptureStage()
+        let run = try record(stage, ["--no-sound"])
+        let second = try stage.sessionctl(
+            "camera", "record", "--no-sound", "--overwrite", "--duration", "1", stage.path("film.mp4"))
+        #expect(second.wait(timeout: 30) == .code(1))
+        #expect(second.errors.contains { $0.contains("film.mp4' is being recorded") }, "\(second.errors)")
+        run.signal(SIGINT)
+        #expect(run.wait(timeout: 20) == .code(0), "\(run.errors)")
+        expectWhole(try ReadFilm(stage.path("film.mp4")))
+        let third = try stage.sessionctl(
+            "camera", "record", "--no-sound", "--overwrite", "--duration", "1", stage.path("film.mp4"))
+        #expect(third.wait(timeout: 30) == .code(0), "\(third.errors)")
+    }
+
+    @Test func filmThatIsRemovedMeanwhile_isAFailure() throws {
+        let stage = try CaptureStage()
+        let run = try record(stage, ["--no-sound"])
+        try FileManager.default.removeItem(atPath: stage.path("film.mp4"))
+        run.signal(SIGINT)
+        #expect(run.wait(timeout: 20) == .code(1), "\(run.output)")
+        #expect(run.errors.count == 1 && run.errors.first?.contains("it was removed while") == true, "\(run.errors)")
+    }
 }

@@ -121,6 +121,43 @@ import Testing
         try expectTone(path, seconds: recorder.position, within: 0.05)
     }
 
+    /// Both would be written into it, and neither could be heard.
+    @Test(arguments: ["wav", "flac"]) func fileOfAnotherRecording_isRefused_untilThatHasEnded(ending: String) throws {
+        let path = try record("take.\(ending)")
+        #expect(stage.until { recorder.position > 0.7 })
+        let second = GStreamerRecorder(
+            loop: stage.loop, identity: StreamIdentity(clientName: "second", server: stage.pulse.serverString))
+        second.device = "speaker.monitor"
+        do {
+            try second.prepare(path: path, settings: RecordingSettings())
+            Issue.record("two recordings have one file")
+        } catch {
+            #expect(error.code == .isBusy && error.message.hasPrefix("'\(path)' is being recorded"), "\(error)")
+        }
+        #expect(stage.until { recorder.position > 1.2 })
+        stop()
+        try expectTone(path, seconds: recorder.position, within: 0.05)
+        try second.prepare(path: path, settings: RecordingSettings())
+    }
+
+    @Test(arguments: ["removed", "moved", "replaced"])
+    func fileThatHasNotItsNameAnyMore_isAFailure(what: String) throws {
+        let path = try record("take.wav")
+        #expect(stage.until { recorder.position > 0.3 })
+        if what == "moved" {
+            try FileManager.default.moveItem(atPath: path, toPath: path + "-2")
+        } else {
+            try FileManager.default.removeItem(atPath: path)
+        }
+        if what == "replaced" { try Data("mine".utf8).write(to: URL(fileURLWithPath: path)) }
+        recorder.stop()
+        #expect(stage.until { told.failures.count + told.finished.count > 0 })
+        #expect(recorder.state == .failed && told.finished.isEmpty)
+        let reason = what == "moved" ? "it is '\(path)-2'" : "it was removed while it was recorded"
+        #expect(told.failures.first?.contains(reason) == true, "\(told.failures)")
+        if what == "replaced" { #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == Data("mine".utf8)) }
+    }
+
     @Test(arguments: ["wav", "ogg"]) func sourceGivesNoData_stopFinishesTheFileAtOnce(ending: String) throws {
         let path = try record("tone.\(ending)")
         #expect(stage.until { recorder.position > 1 })

@@ -211,4 +211,14 @@ import Testing
         #expect(keys.count >= 2, "\(keys)")
         #expect(stage.recordingErrors.isEmpty)
     }
+
+    @Test func recordingThatIsRemovedMeanwhile_isTold() throws {
+        let stage = try LiveStage(to: "rtmp://127.0.0.1:1/live/key") { $0.source = .test }
+        try stage.start()
+        stage.pass(1)
+        try FileManager.default.removeItem(atPath: stage.recording)
+        stage.push.stop()
+        #expect(stage.until(5) { stage.end == .stopped })
+        #expect(stage.recordingErrors.count == 1 && "\(stage.recordingErrors)".contains("was removed"))
+    }
 }

@@ -190,7 +190,7 @@ extension CaptureSession {
             if let found = microphones.first(where: { $0.id == id }) { return reply(.success(found)) }
             let message =
                 id == Self.routeInput
-                ? "there is no microphone" : "there is no camera and no microphone \(quoted(id)); see Devices"
+                ? "there is no microphone" : "there is no camera and no microphone \(quoted(id))"
             reply(.failure(Failure(SessionError(.resourceNotAvailable, message))))
         }
     }

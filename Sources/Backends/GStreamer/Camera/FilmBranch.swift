@@ -17,7 +17,7 @@ package final class FilmBranch {
     package enum Outcome: Sendable, Hashable {
         /// The file is complete.
         case complete
-        /// The end is missing, with the reason: what was written before plays.
+        /// The end is missing, with the reason: what was written before plays. Or the file has not its name any more.
         case cut(String)
         /// Nothing was recorded, and there is no file.
         case empty
@@ -144,6 +144,9 @@ package final class FilmBranch {
         var old = stat()
         // The old file itself stays as it is: another film may be written to it, or a link may lead to it.
         if recipe.replaces, lstat(recipe.path, &old) == 0, [S_IFREG, S_IFLNK].contains(old.st_mode & S_IFMT) {
+            guard !GrowingFile.isTaken(recipe.path) else {
+                throw SessionError(.isBusy, GrowingFile.refusal(recipe.path))
+            }
             unlink(recipe.path)
         }
         let descriptor = Glibc.open(recipe.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NONBLOCK, 0o600)
@@ -158,18 +161,13 @@ package final class FilmBranch {
             }
         }
         var status = stat()
-        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, ftruncate(descriptor, 0) == 0 else {
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, ftruncate(descriptor, 0) == 0,
+            GrowingFile.take(descriptor)
+        else {
             close(descriptor)
             throw SessionError(.cannotStartRecording, "'\(recipe.path)' is not an ordinary file")
         }
         return descriptor
-    }
-
-    /// Whether the path leads to the file of this film, and not to another one by now.
-    private var isStillItsName: Bool {
-        var (named, own) = (stat(), stat())
-        return lstat(path, &named) == 0 && fstat(descriptor, &own) == 0 && named.st_dev == own.st_dev
-            && named.st_ino == own.st_ino
     }
 
     private func connect(_ name: String, to source: String, isSound: Bool = false) {
@@ -373,10 +371,11 @@ package final class FilmBranch {
     private func finish(_ outcome: Outcome) {
         guard state == .settling else { return }
         state = .closed
-        if outcome == .empty, isStillItsName { unlink(path) }
+        let loss = GrowingFile.loss(of: path, descriptor)
+        if outcome == .empty, loss == nil { unlink(path) }
         let (finished, closed) = (onFinished, onClosed)
         (onFinished, onClosed) = (nil, nil)
-        finished?(outcome)
+        finished?(outcome == .empty ? outcome : loss.map { .cut($0) } ?? outcome)
         closed?()
     }
 

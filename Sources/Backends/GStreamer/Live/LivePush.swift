@@ -455,6 +455,9 @@ public final class LivePush: LiveEngine {
                     "'\(itemName)' cannot be played: no plugin for \(plugin) is installed; "
                         + "\(Packages.package(for: plugin)) may have it"))
         }
+        guard !tracks.isPicture else {
+            return fail(SessionError(.notSupported, "'\(itemName)' is a picture, not a film"))
+        }
         guard tracks.kinds.contains(.video) else {
             return fail(SessionError(.notSupported, "'\(itemName)' has no pictures: a live stream needs them"))
         }
@@ -463,11 +466,13 @@ public final class LivePush: LiveEngine {
 
     private func recorded(_ event: LiveRecording.Event) {
         guard let recording else { return }
-        let lost = recording.lostPictures
+        let (lost, loss) = (recording.lostPictures, recording.loss)
         recording.remove()
         switch event {
         case .ended:
-            if lost > 0 {
+            if let loss {
+                onEvent?(.recordingFailed(SessionError(.exportFailed, "'\(recording.path)': \(loss)")))
+            } else if lost > 0 {
                 onEvent?(
                     .recordingFailed(
                         SessionError(
@@ -475,7 +480,7 @@ public final class LivePush: LiveEngine {
                     ))
             }
         case .failed(let error):
-            if recording.isEmpty { unlink(recording.path) }
+            if recording.isEmpty, loss == nil { unlink(recording.path) }
             onEvent?(.recordingFailed(error))
         }
         onEvent?(.changed)

@@ -22,6 +22,8 @@ final class LiveRecording {
     /// A disk may be busy for so long before pictures are lost, in seconds.
     private static let patience = 20.0
     private(set) var isOpen = true
+    /// The file, which is locked as long as it is open.
+    private let descriptor: Int32
 
     /// Creates the file.
     init(_ path: String, overwrites: Bool, on streams: EncodedStreams) throws(SessionError) {
@@ -29,7 +31,10 @@ final class LiveRecording {
         let muxer = try Self.muxer(path)
         var old = stat()
         // The old file itself stays as it is: it may be the film that is sent, or a link may lead to it.
-        if overwrites, lstat(path, &old) == 0, [S_IFREG, S_IFLNK].contains(old.st_mode & S_IFMT) { unlink(path) }
+        if overwrites, lstat(path, &old) == 0, [S_IFREG, S_IFLNK].contains(old.st_mode & S_IFMT) {
+            guard !GrowingFile.isTaken(path) else { throw SessionError(.isBusy, GrowingFile.refusal(path)) }
+            unlink(path)
+        }
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NONBLOCK, 0o600)
         guard descriptor >= 0 else {
             if errno == EEXIST {
@@ -39,9 +44,11 @@ final class LiveRecording {
             throw .badParameter("'\(path)' cannot be written: \(String(cString: strerror(errno)))")
         }
         var status = stat()
-        let isFile = fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
-        close(descriptor)
-        guard isFile else { throw .badParameter("'\(path)' is not an ordinary file") }
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, GrowingFile.take(descriptor) else {
+            close(descriptor)
+            throw .badParameter("'\(path)' is not an ordinary file")
+        }
+        self.descriptor = descriptor
         do throws(Elements.Missing) {
             branch = try StreamBranch(
                 Self.id,
@@ -50,10 +57,17 @@ final class LiveRecording {
                 on: streams, limit: Self.patience, needed: 0, sender: "file")
         } catch {
             unlink(path)
+            close(descriptor)
             throw SessionError(.encoderNotFound, "GStreamer cannot write '\(path)': \(error.message)")
         }
-        if let file = branch.child("file") { shim_set_string(file, "location", path) }
+        // It writes to the opened file, even if another file has its name by now.
+        if let file = branch.child("file") { shim_set_string(file, "location", "/proc/self/fd/\(descriptor)") }
     }
+
+    deinit { close(descriptor) }
+
+    /// What became of the name of the file; nil: it still leads to it.
+    var loss: String? { GrowingFile.loss(of: path, descriptor) }
 
     /// - Throws: `FormatNotSupported` for an unknown ending.
     static func muxer(_ path: String) throws(SessionError) -> String {

@@ -120,9 +120,15 @@ public final class GStreamerRecorder: RecorderEngine {
 
     private func finish(isWhole: Bool) {
         guard isBusy else { return }
+        let loss = take?.loss
         close()
-        state = .idle
-        onFinished?(isWhole)
+        if let loss {
+            state = .failed
+            onFailed?("'\(path ?? "")': \(loss)")
+        } else {
+            state = .idle
+            onFinished?(isWhole)
+        }
     }
 
     private func close() {

@@ -24,6 +24,8 @@ final class Take {
     private let path: String
     /// The path of the file, through the descriptor that ``disk`` owns.
     private let place: String
+    /// Its file, owned by ``disk``.
+    private let kept: Int32
     private let encoding: Encoding
     private let loop: EventLoop
     private let pipeline: Pipeline
@@ -72,6 +74,10 @@ final class Take {
             Glibc.close(descriptor)
             throw SessionError(.cannotStartRecording, "'\(path)' is not an ordinary file")
         }
+        guard GrowingFile.take(descriptor) else {
+            Glibc.close(descriptor)
+            throw SessionError(.isBusy, GrowingFile.refusal(path))
+        }
         let isWave = encoding.encoder.isEmpty
         let pipeline: Pipeline
         let description =
@@ -103,7 +109,7 @@ final class Take {
         shim_set_int64(source, "latency-time", Take.latencyTime)
         shim_set_string(source, "device", device)
         // It writes to the opened file, even if another file has its name by now.
-        let kept = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+        kept = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
         place = "/proc/self/fd/\(kept)"
         shim_set_string(file, "location", place)
         disk = shim_disk_new(kept)
@@ -146,7 +152,12 @@ final class Take {
         inspection = nil
         settle()
         shim_disk_sync(disk, pipeline.element)
+        // The sound server may keep the rest of it for long.
+        GrowingFile.release(kept)
     }
+
+    /// What became of the name of the file; nil: it still leads to it.
+    var loss: String? { GrowingFile.loss(of: path, kept) }
 
     private func settle() {
         headerTimer.disarm()
