@@ -152,7 +152,8 @@ public struct TestMedia: Sendable, CustomStringConvertible {
         TestMedia(
             "clicks.mp4",
             [
-                "-f", "lavfi", "-i", columns, "-f", "lavfi", "-i", "aevalsrc='0.5*sin(2*PI*440*t)*lt(mod(t,1),0.1)':d=12",
+                "-f", "lavfi", "-i", numberedPictures(seconds: 12), "-f", "lavfi", "-i",
+                "aevalsrc='0.5*sin(2*PI*440*t)*lt(mod(t,1),0.1)':d=12",
                 "-pix_fmt", "yuv420p", "-ac", "1",
             ] + x264 + ["-g", "12", "-bf", "2"]),
         TestMedia("chapters.mp4", ["-i", "@chapters.mkv", "-c", "copy"]),
