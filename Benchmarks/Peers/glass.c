@@ -1,6 +1,7 @@
 // How late a live stream is, from glass to glass: one screen shows the time, and the time on another screen is read.
 //   glass show           draws the milliseconds of the clock in 16 columns, dark or bright, on the screen of DISPLAY
 //   glass read SECONDS   prints the milliseconds between each time on the screen of DISPLAY and the clock
+//   glass first SECONDS  waits that long for a time on the screen of DISPLAY, and prints the milliseconds that this has taken
 // Both screens have 320 x 180 pixels. The lowest row of columns is the complement of the others: other pictures are no times.
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,12 +55,14 @@ int main(int count, char **words) {
     xcb_screen_t *screen = xcb_setup_roots_iterator(xcb_get_setup(server)).data;
     if (!strcmp(words[1], "show")) return show(server, screen);
     if (count < 3) return 64;
-    long end = now() + atol(words[2]) * 1000;
+    long begin = now(), end = begin + atol(words[2]) * 1000;
+    int is_first = !strcmp(words[1], "first");
     unsigned last = 0, upper = 0, lower = 0;
     while (now() < end) {
         if (!row(server, screen, HEIGHT / 4, &upper) || !row(server, screen, HEIGHT * 3 / 4, &lower)) return 1;
         if (upper != last && (upper ^ lower) == 0xFFFF) {
-            printf("%u\n", ((unsigned)now() - upper) & 0xFFFF);
+            printf("%ld\n", is_first ? now() - begin : (((long)now() - (long)upper) & 0xFFFF));
+            if (is_first) return 0;
             last = upper;
         }
         rest(1000000);

@@ -18,7 +18,7 @@ struct LiveWatchCommand: ParsableCommand {
     var url: String
     @Option(
         help: ArgumentHelp(
-            "How late it may be, 0.05 to 60; default: 0.1, or two segments of HLS.", valueName: "seconds"))
+            "How late it may be, 0.05 to 60; default: 0.06, or two segments of HLS.", valueName: "seconds"))
     var latency: Double?
     @Flag(help: "Fill the screen.")
     var fullscreen = false

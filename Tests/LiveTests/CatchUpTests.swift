@@ -25,12 +25,14 @@ import Testing
         arguments: [
             // The target, what was seen, and what follows.
             (0.2, [(5.0, 0.2)], []),
-            (0.2, [(5.0, 0.39)], []),
+            (0.2, [(5.0, 0.29)], []),
+            (0.2, [(5.0, 0.31)], [1.1]),
+            (0.06, [(5.0, 0.08), (2, 0.1), (1, 0.06)], [1.1, 1]),
             (0.2, [(0.9, 1.0), (3, 0.3)], []),
             (0.2, [(2.0, 1.0), (1, 0.3), (1, 0.2)], [1.1, 1]),
             (0.2, [(1.5, 1.0), (30, 0.5)], [1.1]),
             (0.2, [(0.1, 5.1)], [0]),
-            (4.0, [(9.0, 7.9)], []),
+            (4.0, [(9.0, 5.9)], []),
             (4.0, [(0.1, 7.9), (0.1, 8.1)], [0]),
         ] as [(Double, [(Double, Double)], [Double])])
     func delay_isCaughtUp(_ target: Double, _ parts: [(Double, Double)], _ expected: [Double]) {
@@ -88,10 +90,27 @@ import Testing
     @Test func networkThatNeedsMore_getsIt_andLaterLess() {
         var catchUp = CatchUp(target: 0.2)
         _ = catchUp.observe(Seen(behind: 1, silence: 0, late: 1), at: 1_000_000)
-        #expect(catchUp.aim(at: 1_000_000) == 1 && catchUp.aim(at: 60_000_000) == 1)
-        #expect(abs(catchUp.aim(at: 6 * 60_000_000 + 1_000_000) - 0.5) < 0.001)
+        #expect(catchUp.aim(at: 1_000_000) == 1 && catchUp.aim(at: 11_000_000) == 1)
+        #expect(abs(catchUp.aim(at: 61_000_000) - 0.5) < 0.001)
         #expect(catchUp.aim(at: 60 * 60_000_000) == 0.2)
-        // As long as it is needed, it is not too long.
+        // It came too late again when it had been shortened: it is kept for twice as long, and so on up to some minutes.
+        var (now, late) = (UInt64(1_000_000), 1)
+        for hold in [20, 40, 80, 160, 320, 320] as [UInt64] {
+            now += hold * 1_000_000
+            late += 1
+            _ = catchUp.observe(Seen(behind: 1, silence: 0, late: late), at: now)
+            #expect(catchUp.aim(at: now + hold * 1_000_000) == 1, "\(hold)")
+            #expect(abs(catchUp.aim(at: now + 6 * hold * 1_000_000) - 0.5) < 0.001, "\(hold)")
+        }
+        // Long after that, it begins anew.
+        now += 12 * 320_000_000
+        _ = catchUp.observe(Seen(behind: 1, silence: 0, late: late + 1), at: now)
+        #expect(catchUp.aim(at: now + 20_000_000) < 1)
+    }
+
+    @Test func delayThatIsNeeded_isNotTooLong() {
+        var catchUp = CatchUp(target: 0.2)
+        _ = catchUp.observe(Seen(behind: 1, silence: 0, late: 1), at: 1_000_000)
         for tick in 0..<100 as Range<UInt64> {
             #expect(catchUp.observe(Seen(behind: 1, silence: 0, late: 1), at: 1_000_000 + tick * 100_000) == nil)
         }

@@ -5,10 +5,11 @@
 ///
 /// - The delay is that distance and the time since something arrived: a server that sends in pieces makes the first one jump,
 ///   and the sum stays.
-/// - A delay above twice the target for a whole second is too long: it plays at 1.1 × until the delay is the target again.
+/// - A delay of half the target more for a whole second is too long: it plays at 1.1 × until the delay is the target again.
 /// - What is more than 5 s behind, or twice the target if that is longer, is left out.
-/// - After the stream came too late, it needs a longer delay than the target: that is not shortened for a minute, and then bit
-///   by bit. Otherwise the sound would break off again and again.
+/// - After the stream came too late, it needs a longer delay than the target: that is not shortened for 10 s, and then bit by
+///   bit. If that was too early, it is kept for twice as long the next time, for up to some minutes: otherwise the sound
+///   would break off again and again.
 /// - Nothing has arrived for half a second, and all that has arrived was shown, or nothing moves: it is stalled.
 public struct CatchUp: Sendable, Hashable {
     public enum Action: Sendable, Hashable {
@@ -41,10 +42,30 @@ public struct CatchUp: Sendable, Hashable {
     /// The range of the target in seconds.
     public static let targets = 0.05...60.0
 
-    /// The delay that the network has needed, and when it did.
+    /// The delay that the network has needed, when it did, and for how long that is kept, in microseconds.
     private struct Need: Sendable, Hashable {
         var delay = 0.0
         var time: UInt64 = 0
+        var hold = Need.holds.lowerBound
+
+        static let holds: ClosedRange<UInt64> = 10_000_000...320_000_000
+        /// Then it is shortened by a tenth in each time as long as that.
+        static let parts: UInt64 = 10
+
+        func delay(at now: UInt64) -> Double {
+            let times = Double(now - min(now, time)) / Double(hold)
+            return times <= 1 ? delay : delay * max(0, 1 - (times - 1) / Double(Need.parts))
+        }
+
+        mutating func grow(to delay: Double, at now: UInt64) {
+            let passed = now - min(now, time)
+            if passed > (Need.parts + 1) * hold {
+                hold = Need.holds.lowerBound
+            } else if passed > hold {
+                hold = min(2 * hold, Need.holds.upperBound)
+            }
+            (self.delay, time) = (delay, now)
+        }
     }
 
     /// The wanted delay in seconds.
@@ -62,10 +83,7 @@ public struct CatchUp: Sendable, Hashable {
     public init(target: Double) { self.target = target }
 
     /// The delay that is aimed at: the target, or what the network needs.
-    public func aim(at now: UInt64) -> Double {
-        let minutes = Double(now - min(now, need.time)) / 60e6
-        return max(target, minutes <= 1 ? need.delay : need.delay * max(0, 1.1 - minutes * 0.1))
-    }
+    public func aim(at now: UInt64) -> Double { max(target, need.delay(at: now)) }
 
     /// - Parameter now: in microseconds, as of `MonotonicClock`.
     public mutating func observe(_ seen: Observation, at now: UInt64) -> Action? {
@@ -78,7 +96,7 @@ public struct CatchUp: Sendable, Hashable {
         if wasStalled { late = seen.late }
         if seen.late != late {
             late = seen.late
-            need = Need(delay: max(aim(at: now), min(seen.delay, CatchUp.limit)), time: now)
+            need.grow(to: max(aim(at: now), min(seen.delay, CatchUp.limit)), at: now)
         }
         let aim = aim(at: now)
         if seen.behind > max(CatchUp.limit, 2 * aim) {
@@ -91,7 +109,7 @@ public struct CatchUp: Sendable, Hashable {
             rate = 1
             return .play(rate: 1)
         }
-        guard seen.delay > 2 * aim, seen.behind > aim else {
+        guard seen.delay > 1.5 * aim, seen.behind > aim else {
             tooLongSince = nil
             return nil
         }

@@ -106,16 +106,18 @@ struct LiveChain {
     }
 
     private static func sound(of settings: LiveSettings) -> String {
+        // Without them, it would be made at another rate, and converted.
+        let format = "! capsfilter caps=\"audio/x-raw,rate=48000,channels=2\""
         if settings.hasMicrophone {
             // The mixer goes on without the microphone, and then gives silence.
-            return "audiotestsrc is-live=true wave=silence ! capsfilter caps=\"audio/x-raw,rate=48000,channels=2\" "
+            return "audiotestsrc is-live=true wave=silence \(format) "
                 + "! audiomixer name=mixer latency=\(LiveMicrophone.latency) "
                 + "min-upstream-latency=\(LiveMicrophone.latency)"
         }
         return switch settings.source {
         case .file: "queue name=sound-head max-size-time=1000000000 ! clocksync"
-        case .screen, .camera: "audiotestsrc is-live=true wave=silence"
-        case .test: "audiotestsrc is-live=true freq=440 volume=0.1"
+        case .screen, .camera: "audiotestsrc is-live=true wave=silence \(format)"
+        case .test: "audiotestsrc is-live=true freq=440 volume=0.1 \(format)"
         }
     }
 

@@ -44,7 +44,9 @@ struct LiveSource: Sendable, Hashable {
     /// Seconds that what is shown is behind what is sent, if nobody says another number.
     var usualDelay: Double {
         switch method {
-        case .rtmp, .srt, .rtsp: 0.1
+        // As much as the sound's buffer. A network that needs more gets it.
+        case .rtmp, .srt: 0.06
+        case .rtsp: 0.1
         // A segment comes as a whole, and the next one as much later.
         case .hls(let segment): 2 * segment
         }
