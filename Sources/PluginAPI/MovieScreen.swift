@@ -51,7 +51,7 @@ public enum FullscreenChange: Sendable, Hashable {
 ///
 /// Belongs to the loop: methods are called and callbacks come only on its thread. A callback may call any method.
 public protocol MovieScreen: AnyObject {
-    /// The output that is used: `none`, `x11`, `x11:ID` or `wayland`; before the first film, the one that was requested.
+    /// The ``MovieOutput/word`` of the output that is used; before the first film, of the one that was requested.
     var output: String { get }
     /// The size of the loaded film as it is meant to be seen: turned, and with square pixels.
     var naturalSize: PictureSize { get }
@@ -72,7 +72,7 @@ public protocol MovieScreen: AnyObject {
     /// The screen cannot be used any more; the message gives the reason. It has no picture until the next film is loaded.
     var onLost: ((String) -> Void)? { get set }
 
-    /// Chooses the output of the next film: `auto`, `none`, `x11`, `wayland`, or `x11:ID` for a window of a client.
+    /// Chooses the output of the next film by the word of a ``MovieOutput``.
     /// - Throws: `BadParameter` for any other word; `NotSupported` if it cannot be used here; the message gives the reason.
     func choose(output: String) throws(SessionError)
     /// Requests full screen or its end; ``onFullscreen`` reports what happens.

@@ -16,6 +16,8 @@ public struct SettingKey: Sendable {
         case names
         /// A category and, in any order, a mode, a class and options.
         case role
+        /// Where films are shown, a ``MovieOutput``.
+        case output
     }
 
     public let section: String
@@ -206,6 +208,14 @@ public struct SettingKey: Sendable {
             "movie", "resume", \.movie.resume,
             "Whether a film of ten minutes or more goes on where its user left it. off: every film begins at its beginning, and "
                 + "no place is kept. Read when the movie player starts."),
+        SettingKey(
+            section: "movie", key: "output", kind: .output,
+            meaning:
+                "Where films are shown to which no output was given. auto: in a window of X11 if a server answers, else in one "
+                + "of Wayland, else nowhere; x11, wayland or none; pipewire or pipewire:NODE: as a node of PipeWire, from which "
+                + "other programs read the pictures; x11:ID: in that window. Read when the movie player starts.",
+            set: { settings, entry throws(KeyFileError) in settings.movie.output = try MovieOutput(entry) },
+            get: { [("output", $0.movie.output.word)] }),
     ]
 
     private typealias Path<Value> = any WritableKeyPath<Settings, Value> & Sendable
@@ -324,6 +334,17 @@ extension Settings.Player.Cached {
         case .only(let kinds) where kinds.isEmpty: "off"
         case .only(let kinds):
             PlaylistEntry.Spoken.allCases.filter(kinds.contains).map(\.word).joined(separator: ", ")
+        }
+    }
+}
+
+extension MovieOutput {
+    fileprivate init(_ entry: KeyFile.Entry) throws(KeyFileError) {
+        let word = try entry.text()
+        do throws(SessionError) {
+            self = try MovieOutput(word)
+        } catch {
+            throw entry.refusal(error.message)
         }
     }
 }

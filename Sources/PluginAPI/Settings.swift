@@ -212,6 +212,8 @@ public struct Settings: Sendable, Hashable, Codable {
     public struct Movie: Sendable, Hashable, Codable {
         /// Whether a long film goes on where its user left it.
         public var resume = true
+        /// Where a player shows films to which no output was given.
+        public var output = MovieOutput.automatic
     }
 
     /// The music library.

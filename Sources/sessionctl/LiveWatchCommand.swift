@@ -24,7 +24,7 @@ struct LiveWatchCommand: ParsableCommand {
     var fullscreen = false
     @Option(
         help: ArgumentHelp(
-            "Where: auto (the default: an X11 window if there is a server), x11, x11:ID (in that window), or none.",
+            "Where: auto, x11, x11:ID, wayland, pipewire, pipewire:NODE or none, as for watch.",
             valueName: "output"))
     var output: String?
     @OptionGroup var session: SessionOptions

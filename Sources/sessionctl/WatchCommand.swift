@@ -1,5 +1,6 @@
 import ArgumentParser
 import DBus
+import Installation
 import MediaValues
 import PluginAPI
 import PulseBackend
@@ -25,7 +26,8 @@ struct WatchCommand: ParsableCommand {
     @Option(
         help: ArgumentHelp(
             "Where: auto (the default: an X11 window if there is a server, else one of Wayland), x11, x11:ID (in that "
-                + "window), wayland, or none.",
+                + "window), wayland, pipewire or pipewire:NODE (a node of PipeWire, from which other programs read the "
+                + "pictures), or none. The setting [movie] output is the default.",
             valueName: "output"))
     var output: String?
     @Option(help: "How a picture fills a window of another shape.")
@@ -68,14 +70,11 @@ struct WatchCommand: ParsableCommand {
 
     /// The words that the movie player knows for its output.
     static func check(output: String?) throws {
-        guard let output, !["auto", "x11", "wayland", "none"].contains(output) else { return }
-        guard output.hasPrefix("x11:") else {
-            throw ValidationError("--output needs auto, x11, x11:ID, wayland or none")
-        }
-        let number = output.dropFirst(4)
-        let id = number.hasPrefix("0x") ? UInt32(number.dropFirst(2), radix: 16) : UInt32(number)
-        guard let id, id != 0 else {
-            throw ValidationError("--output needs the number of a window after x11:, such as x11:0x3a00007")
+        guard let output else { return }
+        do throws(SessionError) {
+            _ = try MovieOutput(output)
+        } catch {
+            throw ValidationError("--output: " + error.message)
         }
     }
 
@@ -121,6 +120,8 @@ class FilmPlayback: Playback {
     private static let rates = [0.5, 0.75, 1, 1.25, 1.5, 2]
 
     private let wish: WatchCommand
+    /// Where films are shown to which no output was given.
+    private let usual: MovieOutput
     private var isFullscreen = false
     private var isWaitingForWindow: Bool
     private var isOutputTold = false
@@ -139,6 +140,7 @@ class FilmPlayback: Playback {
 
     init(_ items: [Value], _ arguments: [String], _ service: Service, _ wish: WatchCommand) throws {
         self.wish = wish
+        usual = SettingsFiles(isSystem: service.bus.isSystem).read { _ in }.movie.output
         isWaitingForWindow = wish.fullscreen
         try super.init(items, arguments, service, with: Self.movie)
         plugin.onClosed = { [unowned self] in end(0) }
@@ -151,8 +153,9 @@ class FilmPlayback: Playback {
         // What the user says counts, and not where the film was left.
         if wish.from != nil { plugin.set("InitialPlaybackTime", .double(0), of: Self.movie.interface) }
         if wish.loop { plugin.set("RepeatMode", .string(items.count > 1 ? "all" : "one")) }
+        guard let output = wish.output else { return load() }
         plugin.call(
-            "SetOutput", [.string(wish.output ?? "auto")], of: Self.movie.interface, at: Self.movie.objectPath
+            "SetOutput", [.string(output)], of: Self.movie.interface, at: Self.movie.objectPath
         ) { [weak self] answer in
             guard let self else { return }
             if case .failure(let failure) = answer { end(failure) } else { load() }
@@ -239,7 +242,7 @@ class FilmPlayback: Playback {
         if let isOn = properties["Fullscreen"]?.boolValue { isFullscreen = isOn }
         if let rate = properties["Rate"]?.doubleValue { self.rate = rate }
         if let loops = properties["Loops"]?.int32Value { self.loops = Int(loops) }
-        if properties["Output"]?.stringValue == "none", wish.output == nil { tellMissingScreen() }
+        if properties["Output"]?.stringValue == "none", wish.output == nil, usual == .automatic { tellMissingScreen() }
         if properties["ReadyForDisplay"]?.boolValue == true, isWaitingForWindow {
             isWaitingForWindow = false
             setFullscreen(true)

@@ -42,6 +42,7 @@ import Testing
                 case .kinds(let words): words.joined(separator: ", ")
                 case .names: "mpv; org.example.Player"
                 case .role: "playback; alert; spoken-audio; duck-others"
+                case .output: "pipewire:film"
                 }
             let name = key.key == "*" ? "phone" : key.key
             let changed = try settings("[\(key.section)]\n\(name) = \(other)\n")
@@ -67,6 +68,7 @@ import Testing
                         "call", "loud", "playback; playback", "playback; voice-chat", "ambient; call; app",
                         "record; duck-others",
                     ]
+                case .output: ["", "loud", "x11:0", "pipewire:"]
                 }
             for value in values {
                 let name = key.key == "*" ? "phone" : key.key
@@ -180,7 +182,7 @@ enum DefaultFile {
         case .onOff: "(on, off)"
         case .words(let words): "(\(words.joined(separator: ", ")))"
         case .kinds(let words): "(off, all, or some of: \(words.joined(separator: ", ")))"
-        case .holders, .names, .role: ""
+        case .holders, .names, .role, .output: ""
         }
     }
 

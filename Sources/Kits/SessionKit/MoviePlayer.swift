@@ -60,12 +60,15 @@ public actor MoviePlayer {
         case automatic
         /// A window of the app, by its number at the X11 server.
         case window(UInt32)
+        /// A node of PipeWire of that name, from which other programs read the pictures.
+        case node(String)
         case none
 
         var word: String {
             switch self {
             case .automatic: "auto"
-            case .window(let id): "x11:0x" + String(id, radix: 16)
+            case .window(let id): MovieOutput.window(id).word
+            case .node(let name): "pipewire:" + name
             case .none: "none"
             }
         }

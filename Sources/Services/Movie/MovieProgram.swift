@@ -16,15 +16,19 @@ public enum MovieProgram {
         if session.category == .playback, session.mode == .default { session.mode = .moviePlayback }
         let (engine, screen) = FilmPlayer.make(on: host.loop, StreamIdentity(clientName: session.name))
         let movie = MoviePlugin(engine, on: screen, session, on: host.connection, host.loop)
+        let settings = SettingsFiles(isSystem: host.bus.isSystem).read { host.complain($0) }.movie
+        do throws(SessionError) {
+            try screen.choose(output: settings.output.word)
+        } catch {
+            host.complain("the setting output = \(settings.output.word) of [movie] has no effect: \(error.message)")
+        }
         engine.locator = movie.player.cachedMedia {
             SettingsFiles(isSystem: host.bus.isSystem).read { host.complain($0) }.player.cache
         } complain: {
             host.complain($0)
         }
         // The films of an app begin where the app says.
-        if !arguments.session.isHosted,
-            SettingsFiles(isSystem: host.bus.isSystem).read(complain: { host.complain($0) }).movie.resume
-        {
+        if !arguments.session.isHosted, settings.resume {
             movie.places = PlaceKeeper(on: host.loop) { host.complain($0) }
         }
         movie.onBusyChanged = { host.isBusy = $0 }

@@ -6,18 +6,11 @@ package import GStreamerBackend
 package import GStreamerBase
 public import PluginAPI
 
-/// Shows the pictures of films in a window of X11 or Wayland, or nowhere: the ``PictureTail`` of a player of films.
+/// Shows the pictures of films in a window of X11 or Wayland, as a node of PipeWire, or nowhere: the ``PictureTail`` of a player of films.
 ///
 /// The pictures of a new film are held before the sink until their size is known and its place in the window is there. So
 /// the sink never makes a window of its own.
 public final class FilmScreen: MovieScreen {
-    private enum Output: Hashable {
-        case none
-        /// In a window of a client, or in our own.
-        case x11(parent: UInt32?)
-        case wayland
-    }
-
     /// A film in its pipeline.
     private struct Film {
         let pipeline: Elements.Element
@@ -39,12 +32,13 @@ public final class FilmScreen: MovieScreen {
     private let socket: String?
     /// Whether the environment says which servers there are.
     private let asksEnvironment: Bool
-    /// What was chosen; nil: `auto`.
-    private var chosen: Output?
-    private var used = Output.none
+    private var chosen = MovieOutput.automatic
+    /// Never ``MovieOutput/automatic``.
+    private var used = MovieOutput.none
     private var isUsed = false
     private var window: MovieWindow?
     private var wayland: WaylandWindow?
+    private var node: PictureNode?
     private var film: Film?
     /// The films before it whose pipelines are still there, and the place whose last picture stays until there is another.
     private var former: [Film] = []
@@ -91,56 +85,32 @@ public final class FilmScreen: MovieScreen {
 
     // MARK: The output
 
-    public var output: String {
-        guard isUsed else { return chosen.map(FilmScreen.word) ?? "auto" }
-        return FilmScreen.word(used)
-    }
-
-    private static func word(_ output: Output) -> String {
-        switch output {
-        case .none: "none"
-        case .x11(nil): "x11"
-        case .wayland: "wayland"
-        case .x11(let parent?): "x11:0x" + String(parent, radix: 16)
-        }
-    }
+    public var output: String { (isUsed ? used : chosen).word }
 
     public func choose(output: String) throws(SessionError) {
-        let wanted: Output?
-        switch output {
-        case "auto": wanted = nil
-        case "none": wanted = Output.none
-        case "x11": wanted = .x11(parent: nil)
-        case "wayland":
-            wanted = .wayland
-        case _ where output.hasPrefix("x11:"):
-            let number = output.dropFirst(4)
-            let id = number.hasPrefix("0x") ? UInt32(number.dropFirst(2), radix: 16) : UInt32(number)
-            guard let id, id != 0 else {
-                throw SessionError(.badParameter, "the id of a window is a number, such as x11:0x3a00007")
-            }
-            wanted = .x11(parent: id)
-        default:
-            throw SessionError(.badParameter, "the output must be auto, none, wayland, x11 or x11:ID")
-        }
-        if let wanted { try open(wanted) }
-        (chosen, isUsed) = (wanted, wanted != nil)
+        let wanted = try MovieOutput(output)
+        if wanted != .automatic { try open(wanted) }
+        (chosen, isUsed) = (wanted, wanted != .automatic)
     }
 
-    private func open(_ output: Output) throws(SessionError) {
-        if isUsed, output == used, output == .none || window != nil || wayland != nil { return }
+    private var hasPlace: Bool { window != nil || wayland != nil || node != nil }
+
+    private func open(_ output: MovieOutput) throws(SessionError) {
+        if isUsed, output == used, output == .none || hasPlace { return }
         close()
         switch output {
-        case .none: break
-        case .x11(let parent): window = try makeWindow(in: parent)
+        case .none, .automatic: break
+        case .x11: window = try makeWindow(in: nil)
+        case .window(let parent): window = try makeWindow(in: parent)
         case .wayland: wayland = try connect()
+        case .pipewire(let name): node = try PictureNode(named: name, on: loop)
         }
         used = output
     }
 
     /// The first output with a window that can be used; none of them: without pictures.
     private func openAny() {
-        for output in [Output.x11(parent: nil), .wayland] {
+        for output in [MovieOutput.x11, .wayland] {
             if (try? open(output)) != nil { return }
         }
         used = .none
@@ -200,7 +170,7 @@ public final class FilmScreen: MovieScreen {
 
     private func close() {
         settling.disarm()
-        (window, wayland) = (nil, nil)
+        (window, wayland, node) = (nil, nil, nil)
         lastPlace = 0
         film?.place = 0
         for place in former.indices { former[place].place = 0 }
@@ -209,6 +179,9 @@ public final class FilmScreen: MovieScreen {
     public func setFullscreen(_ isFull: Bool) throws(SessionError) {
         guard used != .none || !isUsed else {
             throw SessionError(.notSupported, "the output none has no window")
+        }
+        if node != nil {
+            throw SessionError(.notSupported, "the output pipewire has no window; the program that reads it has")
         }
         if let wayland, wayland.isShown { return wayland.setFullscreen(isFull) }
         guard let window, window.isShown else {
@@ -230,6 +203,7 @@ public final class FilmScreen: MovieScreen {
         noting.disarm()
         window?.hide()
         wayland?.hide()
+        node?.hide()
         forgetLast()
     }
 
@@ -254,6 +228,10 @@ public final class FilmScreen: MovieScreen {
 
     private func layOut() {
         if wayland != nil { return putInWayland() }
+        if node != nil {
+            putInNode()
+            return settling.arm(after: 0)
+        }
         guard let window, let film, film.place != 0, isReady || film.hold == 0, naturalSize != .unknown else { return }
         window.put(film.place, Placement(of: naturalSize, in: window.size, scaling))
         if let sink = film.sink { video_draw_again(sink) }
@@ -281,6 +259,9 @@ extension FilmScreen: PictureTail {
         "videoconvert ! video/x-raw,format=BGRx ! fakesink name=screen sync=true qos=true signal-handoffs=true "
         // As sinks that GStreamer has for pictures.
         + "max-lateness=5000000 processing-deadline=15000000"
+    private static let node =
+        "videoconvertscale add-borders=false ! capsfilter name=shape caps=\(PictureNode.pixels) ! fakesink name=screen "
+        + "sync=true qos=true signal-handoffs=true max-lateness=5000000 processing-deadline=15000000"
     private static let nowhere = "fakesink name=screen sync=true qos=true"
 
     package func enter(
@@ -288,19 +269,20 @@ extension FilmScreen: PictureTail {
     ) throws(Elements.Missing) {
         if let film { former.append(film) }
         film = nil
-        if !isUsed || (window == nil && wayland == nil) {
-            if let chosen {
-                do throws(SessionError) { try open(chosen) } catch { throw Elements.Missing(message: error.message) }
-            } else {
+        if !isUsed || !hasPlace {
+            if chosen == .automatic {
                 openAny()
+            } else {
+                do throws(SessionError) { try open(chosen) } catch { throw Elements.Missing(message: error.message) }
             }
             isUsed = true
         }
         let end: String
         switch used {
-        case .none: end = FilmScreen.nowhere
-        case .x11: end = FilmScreen.x11
+        case .none, .automatic: end = FilmScreen.nowhere
+        case .x11, .window: end = FilmScreen.x11
         case .wayland: end = FilmScreen.wayland
+        case .pipewire: end = FilmScreen.node
         }
         let bin: Elements.Element
         switch Elements.bin(FilmScreen.elements + end) {
@@ -333,6 +315,10 @@ extension FilmScreen: PictureTail {
         }
         if let wayland {
             wayland.draw(from: sink)
+            film.hold = shim_hold_pad(gate, pipeline)
+        }
+        if let node {
+            node.draw(from: sink)
             film.hold = shim_hold_pad(gate, pipeline)
         }
         self.film = film
@@ -418,6 +404,9 @@ extension FilmScreen: PictureTail {
         if let wayland {
             wayland.show(for: naturalSize)
             if wayland.isShown { putInWayland() }
+        } else if let node {
+            node.show(for: naturalSize, rate: size.rate > 0 ? (size.rate, size.rate_divisor) : nil)
+            putInNode()
         } else {
             letThrough()
         }
@@ -428,6 +417,15 @@ extension FilmScreen: PictureTail {
     private func putInWayland() {
         guard let wayland, film?.sink != nil, naturalSize != .unknown else { return }
         wayland.put(Placement(of: naturalSize, in: wayland.size, scaling))
+        letThrough()
+    }
+
+    private func putInNode() {
+        guard let node, let bin = film?.bin, naturalSize != .unknown, let shape = Elements.child("shape", of: bin),
+            let caps = gst_caps_from_string(node.format(of: naturalSize, scaling))
+        else { return }
+        shim_set_caps(shape, caps)
+        gst_caps_unref(caps)
         letThrough()
     }
 

@@ -17,14 +17,15 @@ static GstPadProbeReturn shim_size_passed(GstPad *pad, GstPadProbeInfo *info, gp
     if (!caps) return GST_PAD_PROBE_OK;
     watch->has_new_format = FALSE;
     const GstStructure *format = gst_caps_get_structure(caps, 0);
-    gint width = 0, height = 0, numerator = 1, denominator = 1;
+    gint width = 0, height = 0, numerator = 1, denominator = 1, rate = 0, divisor = 1;
     gst_structure_get_int(format, "width", &width);
     gst_structure_get_int(format, "height", &height);
     gst_structure_get_fraction(format, "pixel-aspect-ratio", &numerator, &denominator);
+    gst_structure_get_fraction(format, "framerate", &rate, &divisor);
     gst_caps_unref(caps);
     GstStructure *structure = gst_structure_new(
         "picture-size", "width", G_TYPE_INT, width, "height", G_TYPE_INT, height, "numerator", G_TYPE_INT, numerator,
-        "denominator", G_TYPE_INT, denominator, NULL);
+        "denominator", G_TYPE_INT, denominator, "rate", G_TYPE_INT, rate, "divisor", G_TYPE_INT, divisor, NULL);
     gst_element_post_message(
         watch->pipeline, gst_message_new_application((GstObject *)watch->pipeline, structure));
     return GST_PAD_PROBE_OK;
@@ -42,7 +43,9 @@ gboolean shim_picture_size(GstMessage *message, shim_size *size) {
         && gst_structure_get_int(structure, "width", &size->width)
         && gst_structure_get_int(structure, "height", &size->height)
         && gst_structure_get_int(structure, "numerator", &size->numerator)
-        && gst_structure_get_int(structure, "denominator", &size->denominator);
+        && gst_structure_get_int(structure, "denominator", &size->denominator)
+        && gst_structure_get_int(structure, "rate", &size->rate)
+        && gst_structure_get_int(structure, "divisor", &size->rate_divisor);
 }
 
 // When the last picture that passed a pad is shown.

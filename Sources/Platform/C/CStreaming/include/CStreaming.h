@@ -101,6 +101,8 @@ typedef struct {
     gint width, height;
     // The width of a pixel divided by its height.
     gint numerator, denominator;
+    // Pictures per second as a fraction; 0: unknown, or it varies.
+    gint rate, rate_divisor;
 } shim_size;
 // Posts the size of the pictures through a pad on the bus, each time it changes, before the first of them.
 void shim_watch_size(GstPad *pad, GstElement *pipeline);
@@ -117,6 +119,29 @@ typedef struct shim_last_picture shim_last_picture;
 shim_last_picture *shim_watch_last_picture(GstPad *pad);
 void shim_last_picture_free(gpointer last);
 shim_picture_times shim_last_picture_times(shim_last_picture *last);
+
+// MARK: Pictures for another pipeline (relay.c)
+
+typedef struct shim_relay shim_relay;
+shim_relay *shim_relay_new(void);
+void shim_relay_free(gpointer relay);
+// From now on it takes the pictures (YUY2, of an even width) that a sink with signals for hand-offs gets, as those of a new film.
+void shim_relay_take_from(shim_relay *relay, GstElement *sink);
+// The size of the pictures that it gives, of an even width: others are put in the middle, with black around, or cut off. The last
+// picture is forgotten. 0: it gives none.
+void shim_relay_set_size(shim_relay *relay, gint width, gint height);
+// An appsrc that never waits gets the pictures, and at once the last one; NULL: none does.
+void shim_relay_give_to(shim_relay *relay, GstElement *receiver);
+// Gives the last picture again if none was given for so many microseconds.
+void shim_relay_repeat(shim_relay *relay, gint64 silence);
+// A pipeline whose changes of state may have to wait for a server: they are done on another thread. `end` is its last element. The
+// caller owns the pipeline, which stops after shim_far_free.
+typedef struct shim_far shim_far;
+shim_far *shim_far_new(GstElement *pipeline, GstElement *end);
+void shim_far_play(shim_far *far);
+void shim_far_free(gpointer far);
+// The buffers that have come to its end.
+guint shim_far_count(shim_far *far);
 
 // MARK: Live streams (live.c)
 

@@ -1,0 +1,199 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `sessionctl watch --output pipewire`, with the real daemon and PipeWire: what other programs read of a film.
+@Suite(.serialized, .enabled(if: VirtualCamera.isPossible, "needs gstreamer1.0-pipewire"))
+struct PipeWireTests {
+    private final class Stage {
+        let server: PrivatePipeWire
+        /// Of the sound.
+        let sound: any PrivateServer
+        let ear: Ear
+        private let bus: PrivateBus
+        private let daemon: Child
+        private(set) var environment: [String: String]
+
+        /// - Parameters:
+        ///   - output: of `[movie]` in the settings.
+        ///   - kind: of the server for the sound; PipeWire does both, and PulseAudio only that.
+        init(output: String? = nil, sound kind: ServerKind = .pipeWire) throws {
+            server = try PrivatePipeWire()
+            sound = kind == .pipeWire ? server : try kind.server()
+            ear = try Ear(sound, sink: "speaker")
+            bus = try PrivateBus()
+            environment = VirtualCamera.environment(server).merging(bus.environment) { $1 }
+            environment["PULSE_SERVER"] = sound.serverString
+            environment["HOME"] = bus.folder.path
+            environment["XDG_CACHE_HOME"] = bus.folder.path + "/cache"
+            if let output {
+                environment["XDG_CONFIG_HOME"] = try bus.folder.folder("config")
+                try Data("[movie]\noutput = \(output)\n".utf8).write(
+                    to: URL(fileURLWithPath: try bus.folder.folder("config/sessiond") + "/sessiond.conf"))
+            }
+            daemon = try Child(try builtProduct(named: "sessiond"), environment: environment)
+            guard
+                eventually(
+                    timeout: 30,
+                    {
+                        let status = try? sessionctl("status", "--json")
+                        return status?.wait(timeout: 20) == .code(0)
+                            && status?.text.contains("\"ServerConnected\":true") == true
+                    })
+            else { throw SupportError("sessiond does not find the sound server: \(daemon.errors)") }
+        }
+
+        func sessionctl(_ words: String...) throws -> Child {
+            try Child(try builtProduct(named: "sessionctl"), words, environment: environment)
+        }
+
+        /// Starts the film, and waits until it is heard.
+        func watch(_ words: String..., film: String = "clicks.mp4") throws -> Child {
+            let watch = try Child(
+                try builtProduct(named: "sessionctl"),
+                ["watch", "--name", "Film", "--loop"] + words + [try TestMedia.named(film).path()],
+                environment: environment)
+            guard ear.waitUntil(440, above: -40, timeout: 60) else {
+                throw SupportError("the film is not heard: \(watch.output) \(watch.errors)")
+            }
+            return watch
+        }
+
+        func reader(_ node: String = "film", width: Int = 320, height: Int = 180) throws -> NodeReader {
+            try NodeReader(node, server, width: width, height: height)
+        }
+
+        /// A reader that gets pictures. One that comes while there is no node of that name waits for ever, or ends.
+        func readerAgain() throws -> NodeReader {
+            for _ in 0..<8 {
+                let reader = try reader()
+                if eventually(timeout: 5, { reader.number() > 0 || !reader.isRunning }), reader.number() > 0 {
+                    return reader
+                }
+                reader.kill()
+                _ = eventually(timeout: 0.5) { false }
+            }
+            throw SupportError("no picture is read")
+        }
+
+        /// Whether it reads one picture after the other.
+        func moves(_ reader: NodeReader) -> Bool {
+            var seen: Set<Int> = []
+            return eventually(timeout: 20) {
+                seen.insert(reader.number())
+                return seen.count > 8
+            }
+        }
+    }
+
+    @Test func readers_comeLate_leave_comeAgain_andHang_andTheFilmGoesOn() throws {
+        let stage = try Stage()
+        let watch = try stage.watch("--output", "pipewire:film")
+        let first = try stage.reader()
+        #expect(eventually(timeout: 30) { first.number() > 0 }, "\(first.errors)")
+        #expect(stage.moves(first))
+        // Each picture follows the one before it: none is torn or missing.
+        let from = first.count
+        #expect(eventually(timeout: 20) { first.count > from + 40 })
+        let numbers = (from..<(from + 40)).map { first.number(of: $0) }
+        let steps = zip(numbers, numbers.dropFirst()).map { $1 - $0 }
+        #expect(steps.filter { $0 == 1 }.count >= 36, "\(numbers)")
+        #expect(steps.allSatisfy { (0...3).contains($0) || $0 < -250 }, "\(numbers)")
+        let second = try stage.reader()
+        #expect(eventually(timeout: 30) { second.number() > 0 }, "\(second.errors)")
+        first.leave()
+        #expect(stage.moves(second))
+        second.leave()
+        #expect(stage.ear.waitUntil(440, above: -40, timeout: 10))
+        let third = try stage.reader()
+        #expect(stage.moves(third))
+        // The film is heard meanwhile, and other readers see it when the node was made again.
+        third.hang()
+        for _ in 0..<4 { #expect(stage.ear.waitUntil(440, above: -40, timeout: 10)) }
+        let fourth = try stage.readerAgain()
+        #expect(stage.moves(fourth))
+        third.kill()
+        let fifth = try stage.readerAgain()
+        #expect(stage.moves(fifth))
+        #expect(watch.isRunning, "\(watch.errors)")
+        watch.signal(SIGINT)
+        #expect(watch.wait(timeout: 30) == .code(130), "\(watch.errors)")
+    }
+
+    @Test func whatIsRead_isInStepWithWhatIsHeard() throws {
+        let stage = try Stage()
+        let watch = try stage.watch("--output", "pipewire:film")
+        let reader = try stage.reader()
+        #expect(eventually(timeout: 30) { reader.number() > 0 }, "\(reader.errors)")
+        // When the first picture of each second was read.
+        var seen: [(second: Int, time: Double)] = []
+        var last = reader.number()
+        let end = monotonicNow() + 30
+        while seen.count < 8, monotonicNow() < end {
+            let (number, now) = (reader.number(), monotonicNow())
+            if number > last, number / 25 > last / 25, number % 25 == 0 { seen.append((number / 25, now)) }
+            last = number
+            usleep(500)
+        }
+        #expect(seen.count == 8)
+        let trace = stage.ear.trace(440, window: 0.002, since: (seen.first?.time ?? 0) - 1)
+        let starts = zip(trace, trace.dropFirst()).filter { $0.level < -35 && $1.level >= -35 }.map { $1.time }
+        let offsets = seen.compactMap { picture in
+            starts.map { (picture.time - $0) * 1_000 }.min { abs($0) < abs($1) }
+        }.sorted()
+        let median = try #require(offsets.isEmpty ? nil : offsets[offsets.count / 2])
+        #expect(abs(median) < 40, "\(offsets)")
+        #expect(watch.isRunning)
+    }
+
+    @Test func call_stopsThePictures_andALateReaderSeesTheOneThatStands() throws {
+        let stage = try Stage(output: "pipewire:film")
+        let watch = try stage.watch(film: "short-gop.mp4")
+        let reader = try stage.reader()
+        #expect(eventually(timeout: 30) { reader.number() > 0 }, "\(reader.errors)")
+        let call = try stage.sessionctl(
+            "run", "--name", "Phone", "--category", "play-and-record", "--class", "call", "--", "sh", "-c",
+            "echo runs; exec sleep 600")
+        #expect(call.line(timeout: 30, where: { $0 == "runs" }) != nil)
+        #expect(stage.ear.waitUntil(440, below: -60, timeout: 30))
+        var number = reader.number()
+        #expect(
+            eventually(timeout: 20) {
+                let count = reader.count
+                defer { number = reader.number() }
+                return reader.number() == number && eventually(timeout: 2) { reader.count >= count + 3 }
+                    && reader.number() == number
+            })
+        let late = try stage.reader()
+        #expect(eventually(timeout: 30) { late.number() == number }, "\(late.number()), \(number): \(late.errors)")
+        call.signal(SIGTERM)
+        #expect(call.wait(timeout: 30) == .code(143))
+        #expect(stage.moves(late))
+        #expect(watch.isRunning)
+    }
+
+    /// The sound is not that server's.
+    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: it plays while PipeWire is away"))
+    func serverIsKilled_filmGoesOn() throws {
+        let stage = try Stage(sound: .pulseAudio)
+        let watch = try stage.watch("--output", "pipewire:film")
+        let reader = try stage.reader()
+        #expect(eventually(timeout: 30) { reader.number() > 0 }, "\(reader.errors)")
+        stage.server.kill()
+        for _ in 0..<4 { #expect(stage.ear.waitUntil(440, above: -40, timeout: 10)) }
+        #expect(watch.isRunning, "\(watch.errors)")
+    }
+
+    @Test func noServer_andBadNames_areRefusedWithTheReason() throws {
+        let stage = try Stage()
+        let film = try TestMedia.named("short-gop.mp4").path()
+        let bad = try stage.sessionctl("watch", "--output", "pipewire:", film)
+        #expect(bad.wait(timeout: 30) == .code(64))
+        #expect(bad.errors.joined().contains("pipewire:film"), "\(bad.errors)")
+        let away = try Child(
+            try builtProduct(named: "sessionctl"), ["watch", "--output", "pipewire", film],
+            environment: stage.environment.merging(["PIPEWIRE_REMOTE": "nowhere"]) { $1 })
+        #expect(away.wait(timeout: 60) == .code(1), "\(away.errors)")
+        #expect(away.errors.joined().contains("no PipeWire server can be reached"), "\(away.errors)")
+    }
+}
