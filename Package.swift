@@ -334,7 +334,7 @@ let package = Package(
             exclude: [
                 "FakeBluetooth.py", "FakeMachine.py", "UploadServer.py", "TusPeer.py", "TagCorpus.py", "UPnPClient.py",
                 "StreamFlood.py", "RetaggedFiles.py", "OriginServer.py", "DeafPeer.py",
-                "RTSPServer.py", "TLSRelay.py",
+                "RTSPServer.py", "TLSRelay.py", "LossyRelay.py",
             ],
             swiftSettings: fast),
         .executableTarget(

@@ -108,6 +108,22 @@ import Testing
         #expect(catchUp.aim(at: now + 20_000_000) < 1)
     }
 
+    /// A machine that stumbles each second, so that the delay grows by a twentieth of the time.
+    @Test func slowMachine_doesNotMakeTheStreamLaterAndLater() {
+        var (catchUp, behind, rate, skips) = (CatchUp(target: 0.06), 0.06, 1.0, 0)
+        for tick in 1...6_000 as ClosedRange<UInt64> {
+            behind -= (rate - 1) * 0.1
+            if tick % 10 == 0 { behind += 0.05 }
+            switch catchUp.observe(Seen(behind: behind, silence: 0, slow: Int(tick / 10)), at: tick * 100_000) {
+            case .play(let other): rate = other
+            case .skip: skips += 1
+            case nil: break
+            }
+            #expect(behind < 1, "\(behind) s after \(tick / 10) s")
+        }
+        #expect(skips == 0)
+    }
+
     @Test func delayThatIsNeeded_isNotTooLong() {
         var catchUp = CatchUp(target: 0.2)
         _ = catchUp.observe(Seen(behind: 1, silence: 0, late: 1), at: 1_000_000)

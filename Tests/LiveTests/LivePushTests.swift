@@ -176,6 +176,38 @@ import Testing
         #expect((numbers.last ?? 0) >= 290)
     }
 
+    /// A twentieth of all datagrams is lost on both ways; SRT sends them again.
+    @Test(.enabled(if: Child.isInstalled("srt-live-transmit"), "srt-tools is not installed"))
+    func networkThatLosesPackets_costsNoPicture() throws {
+        let folder = try PrivateFolder()
+        let port = try LoopbackPort.free()
+        let relay = try Child(
+            "/usr/bin/python3",
+            [repository.appendingPathComponent("Tests/Support/LossyRelay.py").path, "\(port)", "5"])
+        let way = try #require(relay.line { Int($0) != nil })
+        let server = try Child(
+            "/bin/sh",
+            [
+                "-c",
+                "exec srt-live-transmit -q 'srt://127.0.0.1:\(port)?mode=listener&latency=300' file://con >\(folder.path)/taken.ts",
+            ])
+        let stage = try LiveStage(to: "srt://127.0.0.1:\(way)?latency=300")
+        try stage.start()
+        #expect(stage.until { stage.push.state == .live })
+        #expect(stage.until(30) { stage.isOver })
+        #expect(stage.end == .ended && stage.push.reconnects == 0 && stage.push.droppedFrames == 0, "\(stage.texts)")
+        #expect(try LiveStage.numbers(stage.recording) == allPictures)
+        server.signal(SIGTERM)
+        _ = server.wait(timeout: 5)
+        relay.signal(SIGTERM)
+        let counts = try #require(relay.line { $0.includes(" ") }).split(separator: " ").compactMap { Int($0) }
+        print("srt: \(counts) datagrams were lost and passed")
+        #expect(counts[0] > 20)
+        let numbers = try LiveStage.numbers(folder.path + "/taken.ts")
+        #expect(numbers == Array((numbers.first ?? 0)..<((numbers.last ?? 0) + 1)), "\(numbers)")
+        #expect(numbers.count > 270, "\(numbers.count)")
+    }
+
     @Test func fileThatIsNoFilm_isRefused() throws {
         let folder = try PrivateFolder()
         let path = try folder.file("film.mp4", "this is no film")

@@ -47,8 +47,11 @@ public final class TLSRelay {
                 ["req"] + key + ["-subj", "/CN=127.0.0.1", "-keyout", path("key.pem"), "-out", path("request.pem")])
             try openssl(
                 ["x509", "-req", "-in", path("request.pem"), "-CA", path("authority.pem"), "-CAkey"]
-                    + [path("authority.key"), "-CAcreateserial", "-days", certificate == .expired ? "-1" : "2"]
+                    + [path("authority.key"), "-CAcreateserial", "-days", certificate == .expired ? "0" : "2"]
                     + ["-extfile", path("names"), "-out", path("certificate.pem")])
+            // It is valid until the second in which it was signed is over.
+            let end = Date().addingTimeInterval(1.1)
+            if certificate == .expired { eventually { Date() > end } }
         }
         let known = (try? String(contentsOfFile: Self.list, encoding: .utf8)) ?? ""
         authorities = try folder.file(

@@ -9,7 +9,8 @@
 /// - What is more than 5 s behind, or twice the target if that is longer, is left out.
 /// - After the stream came too late, it needs a longer delay than the target: that is not shortened for 10 s, and then bit by
 ///   bit. If that was too early, it is kept for twice as long the next time, for up to some minutes: otherwise the sound
-///   would break off again and again.
+///   would break off again and again. A machine that is too slow to show what has arrived gets half a second: more would not
+///   help it, and each stumble makes the delay longer.
 /// - Nothing has arrived for half a second, and all that has arrived was shown, or nothing moves: it is stalled.
 public struct CatchUp: Sendable, Hashable {
     public enum Action: Sendable, Hashable {
@@ -27,9 +28,11 @@ public struct CatchUp: Sendable, Hashable {
         public var silence: Double
         /// How often something came too late to be heard or seen at its time.
         public var late: Int
+        /// How often something came in time and was not shown in time: this machine was slow.
+        public var slow: Int
 
-        public init(behind: Double, silence: Double, late: Int = 0) {
-            (self.behind, self.silence, self.late) = (max(0, behind), max(0, silence), late)
+        public init(behind: Double, silence: Double, late: Int = 0, slow: Int = 0) {
+            (self.behind, self.silence, self.late, self.slow) = (max(0, behind), max(0, silence), late, slow)
         }
 
         /// How far what is shown is behind what is sent, in seconds.
@@ -39,6 +42,8 @@ public struct CatchUp: Sendable, Hashable {
     public static let fast = 1.1
     /// Seconds behind that are not caught up, but left out.
     public static let limit = 5.0
+    /// Seconds that a slow machine may need: a longer delay does not help it.
+    public static let slowness = 0.5
     /// The range of the target in seconds.
     public static let targets = 0.05...60.0
 
@@ -74,6 +79,7 @@ public struct CatchUp: Sendable, Hashable {
     public private(set) var isStalled = false
     private var need = Need()
     private var late = 0
+    private var slow = 0
     /// At the last observation, and for how many the same.
     private var behind = 0.0
     private var still = 0
@@ -93,10 +99,11 @@ public struct CatchUp: Sendable, Hashable {
         behind = seen.behind
         isStalled = seen.silence >= 0.5 && (seen.behind < 0.1 || still >= 3)
         // After a break, all is late.
-        if wasStalled { late = seen.late }
-        if seen.late != late {
-            late = seen.late
-            need.grow(to: max(aim(at: now), min(seen.delay, CatchUp.limit)), at: now)
+        if wasStalled { (late, slow) = (seen.late, seen.slow) }
+        if seen.late != late || seen.slow != slow {
+            let most = seen.late != late ? CatchUp.limit : CatchUp.slowness
+            need.grow(to: max(aim(at: now), min(seen.delay, most)), at: now)
+            (late, slow) = (seen.late, seen.slow)
         }
         let aim = aim(at: now)
         if seen.behind > max(CatchUp.limit, 2 * aim) {
@@ -122,5 +129,7 @@ public struct CatchUp: Sendable, Hashable {
     }
 
     /// It was joined again, or what was old is being left out. What came too late until then does not count.
-    public mutating func beganAnew(late: Int) { (rate, tooLongSince, self.late) = (1, nil, late) }
+    public mutating func beganAnew(late: Int, slow: Int = 0) {
+        (rate, tooLongSince, self.late, self.slow) = (1, nil, late, slow)
+    }
 }

@@ -224,11 +224,11 @@ final class LiveReception {
         }
         let now = MonotonicClock.now()
         let behind = Times.seconds(facts.newest) - Times.seconds(UInt(clamping: place))
-        let seen = CatchUp.Observation(behind: behind, silence: silence, late: Int(facts.late))
+        let seen = CatchUp.Observation(behind: behind, silence: silence, late: Int(facts.late), slow: Int(facts.slow))
         let wasStalled = catchUp.isStalled
         delay = seen.delay
         if !isSettled {
-            catchUp.beganAnew(late: Int(facts.late))
+            catchUp.beganAnew(late: Int(facts.late), slow: Int(facts.slow))
             if isQuiet, place > 0 {
                 isSettled = true
                 store.play(rate: 1)

@@ -32,6 +32,10 @@ typedef struct {
     // The end of what was passed on, in the stream's time and in running time; and the number of the piece it was in.
     guint64 passed, shown;
     guint piece;
+    // When the last ones arrived: their times in the stream, and the clock.
+    guint64 times[512];
+    gint64 arrivals[512];
+    guint64 arrived;
 } shim_lane;
 
 struct shim_pull {
@@ -51,7 +55,8 @@ struct shim_pull {
     // The pipeline that shows it; NULL: none.
     GstElement *screen;
     shim_piece pieces[8];
-    guint count, numbers, late;
+    // How often something was shown too late because it came too late, and because this machine was slow.
+    guint count, numbers, late, slow;
     guint64 skipped;
 };
 
@@ -204,6 +209,9 @@ static void shim_take_unit(shim_pull *pull, shim_lane *lane, GstBuffer *buffer, 
     pull->bytes += gst_buffer_get_size(buffer);
     lane->is_present = TRUE;
     pull->arrival = g_get_monotonic_time();
+    guint record = lane->arrived++ % G_N_ELEMENTS(lane->times);
+    lane->times[record] = (guint64)place;
+    lane->arrivals[record] = pull->arrival;
     if (!pull->arrived++) {
         pull->first = (guint64)place;
         pull->begin = pull->arrival;
@@ -383,7 +391,7 @@ shim_pull_facts shim_pull_read(shim_pull *pull) {
     shim_pull_facts facts = {
         .is_ready = has_begun && is_complete && count > 0, .streams = count, .arrived = pull->arrived, .newest = pull->newest, .first = pull->first,
         .silence = pull->arrival ? (guint64)(now - pull->arrival) : 0, .time = pull->begin ? (guint64)(now - pull->begin) : 0,
-        .skipped = pull->skipped, .late = pull->late};
+        .skipped = pull->skipped, .late = pull->late, .slow = pull->slow};
     g_mutex_unlock(&pull->lock);
     return facts;
 }
@@ -413,6 +421,18 @@ static shim_piece *shim_piece_of(shim_pull *pull, guint64 time) {
 }
 static guint64 shim_shown_at(shim_piece *piece, guint64 time) {
     return piece->at + (guint64)((gdouble)(time - piece->from) / piece->rate);
+}
+
+// Whether what is shown at `shown` had arrived in time: then it is late because this machine was slow.
+static gboolean shim_had_arrived(shim_lane *lane, guint64 time, guint64 shown, guint64 now) {
+    guint64 count = MIN(lane->arrived, G_N_ELEMENTS(lane->times));
+    for (guint64 back = 1; back <= count; back++) {
+        guint record = (lane->arrived - back) % G_N_ELEMENTS(lane->times);
+        if (lane->times[record] > time) continue;
+        guint64 age = (guint64)(g_get_monotonic_time() - lane->arrivals[record]) * 1000;
+        return now < shown + age && shown + age - now >= 20 * GST_MSECOND;
+    }
+    return FALSE;
 }
 
 typedef struct {
@@ -447,8 +467,9 @@ static GstPadProbeReturn shim_unit_leaves(GstPad *pad, GstPadProbeInfo *info, gp
         guint64 patience = exit->kind == SHIM_SOUND ? 0
             : pull->lanes[SHIM_SOUND].is_present ? GST_SECOND / 2 : 20 * GST_MSECOND;
         if (shown + patience < now) {
-            shim_begin_piece(pull, time, now + shim_cushion, 1, TRUE);
-            pull->late++;
+            if (shim_had_arrived(lane, time, shown, now)) pull->slow++;
+            else pull->late++;
+            shim_begin_piece(pull, time, now + shim_cushion, piece->rate, TRUE);
             piece = shim_piece_of(pull, time);
         }
     }
@@ -573,7 +594,7 @@ gboolean shim_pull_show(shim_pull *pull, GstElement *bin, GstElement *sound, Gst
     shim_unit *first = (shim_unit *)g_queue_peek_head(&pull->lanes[SHIM_PICTURES].units);
     if (first) from = MAX(from, GST_BUFFER_PTS(first->buffer));
     shim_begin_piece(pull, from, 0, 1, TRUE);
-    pull->late = 0;
+    pull->late = pull->slow = 0;
     pull->skipped = 0;
     g_mutex_unlock(&pull->lock);
     return is_whole;

@@ -208,6 +208,8 @@ typedef struct {
     // Pictures that were left out, and how often something came too late since it is shown.
     guint64 skipped;
     guint late;
+    // How often it was this machine that was too slow.
+    guint slow;
 } shim_pull_facts;
 shim_pull_facts shim_pull_read(shim_pull *pull);
 // Gives the empty bin `bin`, in the state NULL, an output for the sound and one for the pictures, as far as there are any, which
