@@ -213,18 +213,21 @@ package final class CaptureEngine {
         gst_element_set_locked_state(source.bin, 1)
         gst_element_release_request_pad(selector, source.pad)
         leaving.append(source.bin)
-        // The thread that opens it uses its bin: it must not be removed before that is over.
         source.isLeft = true
-        if !source.isOpening { close(source) }
+        guard source.isOpening else { return close(source) }
+        // The thread that opens it may hang for half a minute. Whoever stops the pipeline would wait for it, and so would all
+        // pipelines after that one.
+        gst_object_ref(source.bin)
+        pipeline.remove(source.bin)
     }
 
-    private func close(_ source: Source) {
+    private func close(_ source: Source, isRemoved: Bool = false) {
         let pipeline = pipeline
         _ = Errand.run(
             on: loop, { gst_element_set_state(source.bin, GST_STATE_NULL) },
             done: { [weak self] _ in
                 self?.leaving.removeAll { $0 == source.bin }
-                pipeline.remove(source.bin)
+                if isRemoved { gst_object_unref(source.bin) } else { pipeline.remove(source.bin) }
                 gst_object_unref(source.pad)
                 source.count.deallocate()
             })
@@ -276,7 +279,7 @@ package final class CaptureEngine {
                 },
                 done: { [self] in
                     made.isOpening = false
-                    if made.isLeft { close(made) }
+                    if made.isLeft { close(made, isRemoved: true) }
                 })
             if !isStarted {
                 made.isOpening = false
