@@ -45,6 +45,38 @@ struct CaptureFaultTests {
         expectWhole(try ReadFilm(stage.path("film.mp4")))
     }
 
+    /// As those of a driver whose buffers are all in use.
+    @Test func picturesThatTheCameraNumbersAndLoses_areCounted_butNotInAPause() throws {
+        let stage = try CaptureStage()
+        let run = try record(stage)
+        let before = try #require(try stage.property("DroppedFrames").uint64Value)
+        stage.camera.freeze()
+        Thread.sleep(forTimeInterval: 0.6)
+        stage.camera.thaw()
+        func dropped() -> UInt64 { (try? stage.property("DroppedFrames").uint64Value) ?? 0 }
+        // The camera of PipeWire 0.3 does not pass the numbers on.
+        guard !(try Child.run("pipewire", ["--version"], environment: stage.environment)).contains("libpipewire 0.3")
+        else {
+            #expect(run.wait(timeout: 1) == nil && dropped() < before + 12)
+            return
+        }
+        #expect(eventually(timeout: 10) { dropped() >= before + 12 }, "\(before) \(dropped())")
+        let call = try stage.call()
+        try call.begin()
+        #expect(run.line { $0 == "interrupted" } != nil, "\(run.errors)")
+        let paused = dropped()
+        stage.camera.freeze()
+        Thread.sleep(forTimeInterval: 0.6)
+        stage.camera.thaw()
+        Thread.sleep(forTimeInterval: 0.3)
+        try call.end()
+        #expect(run.line { $0 == "resumed" } != nil, "\(run.errors)")
+        #expect(dropped() < paused + 8, "\(paused) \(dropped())")
+        run.signal(SIGINT)
+        #expect(run.wait(timeout: 20) == .code(0), "\(run.errors)")
+        #expect(run.text.contains("pictures are missing"), "\(run.text)")
+    }
+
     @Test func cameraThatComesBackWithOtherPictures_goesOnInTheSameSizeAndRate() throws {
         let stage = try CaptureStage()
         let run = try record(stage)

@@ -73,6 +73,8 @@ int main(int count, char **words) {
             map.data[16 + bit] = (number >> bit) & 1 ? 16 : 235;
         }
         gst_buffer_unmap(buffer, &map);
+        // As the driver of a camera numbers its pictures, also those that are lost.
+        GST_BUFFER_OFFSET(buffer) = number;
         gst_app_src_push_buffer(GST_APP_SRC(source), buffer);
     }
 }

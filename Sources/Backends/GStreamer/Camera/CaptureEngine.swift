@@ -104,6 +104,8 @@ package final class CaptureEngine {
         let bin: Element
         let pad: UnsafeMutablePointer<GstPad>
         let count: UnsafeMutablePointer<guint64>
+        /// The pictures that it has numbered and not sent.
+        let lost: UnsafeMutablePointer<guint64>
         /// Used on the loop alone.
         var isOpening = false
         var isLeft = false
@@ -112,8 +114,14 @@ package final class CaptureEngine {
 
         init(_ bin: Element, _ pad: UnsafeMutablePointer<GstPad>) {
             (self.bin, self.pad) = (bin, pad)
-            count = .allocate(capacity: 1)
-            count.initialize(to: 0)
+            (count, lost) = (.allocate(capacity: 1), .allocate(capacity: 1))
+            for counter in [count, lost] { counter.initialize(to: 0) }
+        }
+
+        /// After its bin.
+        func free() {
+            gst_object_unref(pad)
+            for counter in [count, lost] { counter.deallocate() }
         }
     }
 
@@ -172,7 +180,7 @@ package final class CaptureEngine {
         stopFrames()
         closeCamera()
         pipeline.close()
-        if let microphone { free(microphone) }
+        microphone?.free()
         microphone = nil
     }
 
@@ -208,8 +216,19 @@ package final class CaptureEngine {
     // SAFETY: used on the one thread of the loop.
     package private(set) nonisolated(unsafe) static var hasLostCamera = false
 
+    /// Of cameras that are closed.
+    private var lostBefore: UInt64 = 0
+
+    /// The pictures that are missing since it runs: those that a camera has numbered, and that did not come to this process; and those
+    /// that came too late for their step.
+    private var missing: UInt64 {
+        let late = pipeline.child("steady").map { UInt64(shim_get_uint64($0, "drop")) } ?? 0
+        return late + lostBefore + (camera.map { UInt64(shim_counted_buffers($0.lost)) } ?? 0)
+    }
+
     /// Closes a camera that may hang: nothing waits for it.
     private func leave(_ source: Source) {
+        if source === camera { lostBefore += UInt64(shim_counted_buffers(source.lost)) }
         gst_element_set_locked_state(source.bin, 1)
         gst_element_release_request_pad(selector, source.pad)
         leaving.append(source.bin)
@@ -228,8 +247,7 @@ package final class CaptureEngine {
             done: { [weak self] _ in
                 self?.leaving.removeAll { $0 == source.bin }
                 if isRemoved { gst_object_unref(source.bin) } else { pipeline.remove(source.bin) }
-                gst_object_unref(source.pad)
-                source.count.deallocate()
+                source.free()
             })
     }
 
@@ -263,6 +281,10 @@ package final class CaptureEngine {
             // The format is fixed. PipeWire's source would leave the camera and come back when a film is connected, and with
             // PipeWire 1.4 a camera that no other program reads is gone meanwhile.
             shim_keep_format(made.pad)
+            if let entry = gst_element_get_static_pad(wanted, "sink") {
+                shim_count_lost(entry, made.lost)
+                gst_object_unref(entry)
+            }
             if let next { leave(next) }
             made.size = PictureSize(width: format.width, height: format.height)
             zoom(made)
@@ -318,12 +340,7 @@ package final class CaptureEngine {
         pipeline.perform { gst_element_set_state(source.bin, GST_STATE_NULL) }
         gst_element_release_request_pad(element, source.pad)
         pipeline.remove(source.bin)
-        free(source)
-    }
-
-    private func free(_ source: Source) {
-        gst_object_unref(source.pad)
-        source.count.deallocate()
+        source.free()
     }
 
     private func watch() {
@@ -559,7 +576,8 @@ package final class CaptureEngine {
     package func begin(_ recipe: FilmRecipe, by encoder: StreamEncoder? = nil) throws(SessionError) {
         film?.abandon()
         film = try FilmBranch(
-            recipe, choice, encoder, hasSound: hasSound, soundLatency: soundLatency, in: pipeline, on: loop)
+            recipe, choice, encoder, hasSound: hasSound, soundLatency: soundLatency, in: pipeline, on: loop
+        ) { [unowned self] in missing }
         film?.onClosed = { [weak self] in self?.film = nil }
     }
 

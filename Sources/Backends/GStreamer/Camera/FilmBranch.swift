@@ -49,7 +49,10 @@ package final class FilmBranch {
     private let encoded: UnsafeMutablePointer<guint64>
     private let descriptor: Int32
     private let disk: OpaquePointer
-    private let lateBefore: Int
+    /// The pictures that did not come, or came too late, since the camera is open; and those of them that were no part of the film.
+    private let missing: () -> UInt64
+    private var missedBefore: UInt64
+    private var missedAtPause: UInt64?
     private var state = State.open
     private var failure: String?
     private var isReleased = false
@@ -68,7 +71,8 @@ package final class FilmBranch {
     ///   for the whole film: a correction in between would be heard.
     init(
         _ recipe: FilmRecipe, _ choice: CapturePreset.Choice, _ encoder: StreamEncoder?, hasSound: Bool,
-        soundLatency: guint64, in pipeline: Pipeline, on loop: EventLoop
+        soundLatency: guint64, in pipeline: Pipeline, on loop: EventLoop,
+        missing: @escaping () -> UInt64
     ) throws(SessionError) {
         self.encoder = encoder
         (self.recipe, self.pipeline, self.loop, path, rate) = (recipe, pipeline, loop, recipe.path, choice.rate)
@@ -106,7 +110,7 @@ package final class FilmBranch {
             for pad in [end, encoderEntry] { gst_object_unref(pad) }
             throw error
         }
-        (self.bin, self.queue, lateBefore) = (bin, queue, Int(Self.late(pipeline)))
+        (self.bin, self.queue, self.missing, missedBefore) = (bin, queue, missing, missing())
         let kept = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
         // It writes to the opened file, even if another file has its name by now.
         shim_set_string(file, "location", "/proc/self/fd/\(kept)")
@@ -195,9 +199,14 @@ package final class FilmBranch {
 
     // MARK: Requests
 
-    package func pause() { shim_take_pause(take) }
+    package func pause() {
+        shim_take_pause(take)
+        missedAtPause = missing()
+    }
 
     package func resume() {
+        if let missedAtPause { missedBefore += missing() - missedAtPause }
+        missedAtPause = nil
         shim_take_resume(take)
         // A film that goes on begins with a picture that needs no other. The encoder of a live stream is asked in time.
         if encoder == nil, let entry = outputs.first?.entry { shim_force_key(entry) }
@@ -242,16 +251,11 @@ package final class FilmBranch {
         return fstatvfs(descriptor, &status) == 0 ? UInt64(status.f_bavail) * UInt64(status.f_frsize) : nil
     }
 
-    /// The pictures that came from the camera too late for their step, since it runs.
-    private static func late(_ pipeline: Pipeline) -> UInt64 {
-        pipeline.child("steady").map { UInt64(shim_get_uint64($0, "drop")) } ?? 0
-    }
-
     /// The pictures that the encoder did not get, because it is too slow, or that came too late or not at all.
     package var dropped: UInt64 {
         let waiting = state == .open || state == .closing ? Int(shim_get_uint(queue, "current-level-buffers")) : 0
-        let late = Int(Self.late(pipeline)) - lateBefore
-        let number = Int(pictures) - Int(shim_counted_buffers(encoded)) - waiting + max(0, late)
+        let missed = (missedAtPause ?? missing()) - missedBefore
+        let number = Int(pictures) - Int(shim_counted_buffers(encoded)) - waiting + Int(missed)
         return UInt64(max(0, number))
     }
 

@@ -26,6 +26,29 @@ static GstPadProbeReturn shim_count(GstPad *pad, GstPadProbeInfo *info, gpointer
 void shim_count_bytes(GstPad *pad, shim_tally *tally) {
     gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, shim_count, tally, NULL);
 }
+// The numbers of buffers that did not come. A source that begins anew begins with a small number.
+typedef struct {
+    guint64 last;
+    guint64 *lost;
+} shim_numbers;
+static const guint64 most_lost = 10000;
+
+static GstPadProbeReturn shim_compare(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
+    (void)pad;
+    shim_numbers *numbers = (shim_numbers *)data;
+    guint64 number = GST_BUFFER_OFFSET(GST_PAD_PROBE_INFO_BUFFER(info)), last = numbers->last;
+    numbers->last = number;
+    if (number == GST_BUFFER_OFFSET_NONE || last == GST_BUFFER_OFFSET_NONE || number <= last) return GST_PAD_PROBE_OK;
+    guint64 lost = number - last - 1;
+    if (lost && lost < most_lost) __atomic_add_fetch(numbers->lost, lost, __ATOMIC_RELAXED);
+    return GST_PAD_PROBE_OK;
+}
+void shim_count_lost(GstPad *pad, guint64 *lost) {
+    shim_numbers *numbers = g_new0(shim_numbers, 1);
+    numbers->last = GST_BUFFER_OFFSET_NONE;
+    numbers->lost = lost;
+    gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, shim_compare, numbers, g_free);
+}
 gint64 shim_tally_bytes(shim_tally *tally) { return __atomic_load_n(&tally->bytes, __ATOMIC_RELAXED); }
 void shim_tally_limit(shim_tally *tally, gint64 limit) {
     __atomic_store_n(&tally->limit, limit, __ATOMIC_RELAXED);

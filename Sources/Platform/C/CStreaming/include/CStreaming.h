@@ -181,6 +181,8 @@ void shim_ignore_early_requests(GstElement *encoder);
 // Counts the buffers through a pad; `count` must live as long as the pad.
 void shim_count_buffers(GstPad *pad, guint64 *count);
 guint64 shim_counted_buffers(guint64 *count);
+// Counts the buffers that did not come, of a source that numbers them (their offsets); `lost` must live as long as the pad.
+void shim_count_lost(GstPad *pad, guint64 *lost);
 
 // MARK: A live stream that is watched (pull.c)
 
