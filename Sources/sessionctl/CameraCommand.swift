@@ -134,6 +134,8 @@ struct CameraPhotoCommand: ParsableCommand {
     var orientation: UInt32?
     @Option(help: "Take that many photos, one directly after the other, up to 20. Their names get a number.")
     var burst: UInt32?
+    @Flag(help: "Also play the sound of a shutter, unless the silent switch is on.")
+    var shutterSound = false
     @OptionGroup var camera: CameraOptions
     @OptionGroup var bus: BusOptions
 
@@ -142,7 +144,8 @@ struct CameraPhotoCommand: ParsableCommand {
         let path = try file.map { try FileArgument.path($0) } ?? ""
         let place = try CameraPlace(service)
         let session = try place.open(camera)
-        try place.ask(session, "AddOutput", [.string("photo"), .properties([])])
+        let sound: [(String, Value)] = shutterSound ? [("shutter-sound", .bool(true))] : []
+        try place.ask(session, "AddOutput", [.string("photo"), .properties(sound)])
         try place.ask(session, "StartRunning")
         var options: [(String, Value)] = []
         if let orientation { options.append(("orientation", .uint32(orientation))) }

@@ -9,6 +9,35 @@ import Testing
 /// Zoom, orientation, encoders and bursts of a camera without hardware.
 @Suite(.serialized, .enabled(if: VirtualCamera.isPossible, "needs gstreamer1.0-pipewire"))
 struct CaptureSettingsTests {
+    /// Whether a sound plays now.
+    private func isHeard(_ stage: CaptureStage, within seconds: Double) -> Bool {
+        eventually(timeout: seconds) { (try? stage.server.pactl(["list", "short", "sink-inputs"]))?.isEmpty == false }
+    }
+
+    @Test func shutterSound_isHeard_butNotWithTheSilentSwitch_andNoPhotoNeedsIt() throws {
+        let stage = try CaptureStage()
+        func photo(_ name: String) throws {
+            let run = try stage.sessionctl("camera", "photo", "--shutter-sound", stage.path(name))
+            #expect(run.wait(timeout: 20) == .code(0), "\(run.errors)")
+            #expect(access(stage.path(name), F_OK) == 0)
+        }
+        // There is no theme yet.
+        try photo("quiet.jpg")
+        #expect(!isHeard(stage, within: 0.3))
+        let theme = try stage.folder.folder("data/sounds/freedesktop/stereo")
+        try WaveFile.write(WaveFile.sines([(1_000, 3)]), to: theme + "/camera-shutter.wav")
+        try photo("loud.jpg")
+        #expect(isHeard(stage, within: 10), "\(stage.errors)")
+        #expect(
+            eventually(timeout: 10) {
+                (try? stage.server.pactl(["list", "short", "sink-inputs"]))?.isEmpty == true
+            })
+        let silent = try stage.sessionctl("silent", "on")
+        #expect(silent.wait(timeout: 10) == .code(0), "\(silent.errors)")
+        try photo("silent.jpg")
+        #expect(!isHeard(stage, within: 0.7))
+    }
+
     private func probe(_ path: String, _ entries: String) throws -> String {
         let text = try Child.run("ffprobe", ["-v", "error", "-show_entries", entries, "-of", "default=nw=1", path])
         return text.split(separator: "\n").joined(separator: "\n")

@@ -35,6 +35,12 @@ final class CaptureStage {
         try live.replacingOccurrences(
             of: "Exec=sessiond-live", with: "Exec=" + (try builtProduct(named: "sessiond-live"))
         ).write(toFile: plugins + "/live.plugin", atomically: true, encoding: .utf8)
+        // A plugin knows its kind by the name of its program.
+        let effects = try String(
+            contentsOf: repository.appendingPathComponent("data/plugins/effects.plugin"), encoding: .utf8)
+        symlink(try builtProduct(named: "sessiond-plugin"), folder.path + "/sessiond-effects")
+        try effects.replacingOccurrences(of: "Exec=sessiond-effects", with: "Exec=\(folder.path)/sessiond-effects")
+            .write(toFile: plugins + "/effects.plugin", atomically: true, encoding: .utf8)
         environment = VirtualCamera.environment(server).merging(bus.environment) { $1 }
             .merging([
                 "XDG_DATA_HOME": "/nowhere", "GIO_USE_PROXY_RESOLVER": "dummy", "XDG_DATA_DIRS": folder.path + "/data",

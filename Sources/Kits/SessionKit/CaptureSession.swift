@@ -205,10 +205,12 @@ public actor CaptureSession {
         try await ask("CanAddOutput", [.string(output.rawValue)]).first?.boolValue ?? false
     }
 
+    /// - Parameter hasShutterSound: whether a shutter is heard with each photo, unless the silent switch is on.
     /// - Returns: its number, for ``removeOutput(_:)``.
     @discardableResult
-    public func addOutput(_ output: Output) async throws(SessionError) -> UInt32 {
+    public func addOutput(_ output: Output, hasShutterSound: Bool = false) async throws(SessionError) -> UInt32 {
         var options: [(String, Value)] = []
+        if output == .photo, hasShutterSound { options.append(("shutter-sound", .bool(true))) }
         // The screen of the plugin may be another one.
         if output == .preview, let display = getenv("DISPLAY") {
             options.append(("display", .string(String(cString: display))))

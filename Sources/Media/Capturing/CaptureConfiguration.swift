@@ -33,6 +33,8 @@ package struct CaptureConfiguration: Sendable, Hashable {
         package var path = ""
         package var pixels = CapturePixels.i420
         package var hasHeader = true
+        /// Of photos: whether a shutter is heard.
+        package var hasShutterSound = false
         /// Of a live stream, which needs it.
         package var stream: Stream?
 

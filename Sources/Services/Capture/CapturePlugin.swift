@@ -25,6 +25,7 @@ public final class CapturePlugin: Plugin {
     private var lastNumber: UInt64 = 0
     private lazy var owned = OwnedObjects(on: host.connection) { [unowned self] in sessions[$0]?.close() }
     private let inhibitor: Inhibitor
+    let shutter: ShutterSound
     private var ending: (() -> Void)?
     private lazy var health = Timer(on: host.loop) { [unowned self] in endIfStuck() }
 
@@ -35,6 +36,7 @@ public final class CapturePlugin: Plugin {
         self.host = host
         callers = FreeCallers(on: host.connection)
         monitor = CameraMonitor(on: host.loop)
+        shutter = ShutterSound(on: host.connection) { [unowned host] in host.complain($0) }
         journal = TakeJournal(in: state)
         // Also while the user does nothing, as with a film of the door.
         inhibitor = Inhibitor(

@@ -126,7 +126,9 @@ extension CaptureSession {
     ) throws(Failure) -> CaptureConfiguration.OutputOptions {
         var options = CaptureConfiguration.OutputOptions()
         switch kind {
-        case .photo, .movieFile: _ = try OptionReader(value, known: [])
+        case .photo:
+            options.hasShutterSound = try OptionReader(value, known: ["shutter-sound"]).bool("shutter-sound") ?? false
+        case .movieFile: _ = try OptionReader(value, known: [])
         case .live:
             let wish = try LiveOptions(output: value)
             do throws(SessionError) {

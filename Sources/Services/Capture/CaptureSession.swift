@@ -161,6 +161,7 @@ final class CaptureSession {
             return reply(.failure(Failure(error)))
         }
         self.engine = engine
+        if arrangement.output(.photo)?.options.hasShutterSound == true { plugin.shutter.prepare() }
         engine.controls = controls
         running = .starting
         startReply = reply
@@ -577,6 +578,7 @@ final class CaptureSession {
             throw SessionError(
                 .notSupported, "a photo in PNG has no orientation: use jpeg, or the orientation 0")
         }
+        if configuration.current.output(.photo)?.options.hasShutterSound == true { plugin.shutter.play() }
         let first = lastPhoto &+ 1
         lastPhoto &+= UInt32(options.count)
         let count = options.count
