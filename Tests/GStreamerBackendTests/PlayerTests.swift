@@ -207,6 +207,16 @@ import Testing
         #expect(stage.finished == [true])
     }
 
+    @Test(arguments: [99, 1.999, 2]) func loopThatIsSoughtToItsEnd_beginsAgain(place: Double) throws {
+        player.loops = -1
+        try start([(440, 0.5), (1_000, 1.5)])
+        #expect(stage.until { player.position > 0.6 })
+        player.seek(to: place)
+        #expect(stage.until(5) { (0.01..<0.4).contains(player.position) })
+        #expect(stage.hears(440, above: -10))
+        #expect(stage.finished.isEmpty)
+    }
+
     @Test(arguments: ["wav", "flac"]) func ducking_isARampDownAndUp(kind: String) throws {
         let wave = try file([(440, 30)])
         let path = kind == "wav" ? wave : folder.path + "/tone.flac"

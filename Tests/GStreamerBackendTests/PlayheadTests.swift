@@ -35,7 +35,7 @@ import Testing
         ("loops", .loops(1)), ("no loops", .loops(0)), ("rewind", .rewind), ("crossed", .crossed), ("done", .done),
         ("go on", .goOn(isFirst: false)), ("go on, first", .goOn(isFirst: true)), ("seek refused", .seekRefused),
         ("end reached", .endReached), ("finish", .finish), ("segment done", .segmentDone),
-        ("beginning refused", .beginningRefused), ("source ended", .sourceEnded(toNext)),
+        ("nothing comes", .nothingComes), ("beginning refused", .beginningRefused), ("source ended", .sourceEnded(toNext)),
         ("seek here", .seekHere(position: 3)),
     ]
 
@@ -61,6 +61,7 @@ import Testing
         end reached        | .     .     Sf    .     .     .     Salf  Sef   Rf
         finish             | Le    Ne    Se    We    Ke    Qe    Ce    Ee    KB
         segment done       | Lo    .     So    .     .     .     Co    Eo    Rb
+        nothing comes      | .     .     .     .     .     .     .     .     .
         beginning refused  | Le    Ne    Se    We    Se    We    Ce    Ee    Re
         source ended       | .     .     C     .     .     .     .     .     C
         seek here          | N     .     Ks    Qs    Q     .     Kals  Kes   Ks
@@ -146,6 +147,20 @@ import Testing
         #expect(pipeline.begins == loops && pipeline.ends == 1)
         pipeline.handle(.rewind)
         #expect(pipeline.head.loopsLeft == loops)
+    }
+
+    /// One stream of a film may have nothing after the goal of a seek, and the end of a segment tells it nothing.
+    @Test func seekOfALoopToItsEnd_goesOnWithTheEndOfTheItem() {
+        var head = Self.made([.loops(-1)] + Self.start + [.done, .seek(Self.target(9, told: true))])
+        #expect(head.manner.isSegmented && head.handle(.segmentDone) == [])
+        #expect(head.handle(.nothingComes) == [.seek(Self.target(9, told: true))])
+        #expect(!head.manner.isSegmented && head.handle(.nothingComes) == [])
+        #expect(head.handle(.done) == [.tellSeeked, .goOn(isFirst: false)])
+        #expect(head.handle(.endReached) == [.finish])
+        #expect(head.handle(.finish) == [.beginAgain(isAtOnce: true)] && head.manner.isSegmented)
+        // A seek that waits is started instead.
+        head = Self.made([.loops(-1)] + Self.start + [.done, .seek(Self.target(9)), .seek(Self.target(2))])
+        #expect(head.handle(.nothingComes) == [.seek(Self.target(2))] && head.manner.isSegmented)
     }
 
     @Test func endlessLoops_endWhenLoopsBecomeZero() {

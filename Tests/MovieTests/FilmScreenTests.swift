@@ -77,6 +77,34 @@ import VideoBackend
         #expect(stage.finished == 0)
     }
 
+    /// Its end, and where only one of the sound and the pictures has something left.
+    @Test(arguments: ["short-gop.mp4", "matroska.mkv", "sound.m4a"], [99, 11.999])
+    func loopThatIsSoughtToItsEnd_beginsAgain(name: String, place: Double) throws {
+        let stage = try FilmStage(name)
+        stage.player.loops = -1
+        try stage.player.play()
+        #expect(stage.until { stage.player.position > 0.5 })
+        stage.player.seek(to: place)
+        #expect(stage.until(5) { (0.01..<5).contains(stage.player.position) }, "\(stage.player.position)")
+        // Also if it was paused there.
+        stage.player.pause()
+        stage.player.seek(to: place)
+        #expect(stage.until(5) { stage.player.position > 11 })
+        try stage.player.play()
+        #expect(stage.until(5) { (0.01..<5).contains(stage.player.position) }, "\(stage.player.position)")
+        #expect(stage.finished == 0 && stage.failures == [])
+    }
+
+    @Test func endThatIsSetBeforeThePlaceOfALoop_isItsEnd() throws {
+        let stage = try FilmStage("short-gop.mp4")
+        stage.player.loops = -1
+        try stage.player.play()
+        #expect(stage.until { stage.player.position > 1.5 })
+        stage.player.endTime = 1
+        #expect(stage.until(5) { stage.player.position < 0.9 }, "\(stage.player.position)")
+        #expect(stage.finished == 0 && stage.failures == [])
+    }
+
     @Test func endBeforeItsOwn_isTheEnd_alsoOfEachLoop() throws {
         let stage = try FilmStage("short-gop.mp4")
         stage.player.endTime = 4

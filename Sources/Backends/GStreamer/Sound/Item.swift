@@ -57,6 +57,12 @@ final class Item {
     /// GStreamer's number of the last seek, and whether its segment was read to the end before the seek was done.
     private var seekNumber: guint32 = 0
     private var isReadToEnd = false
+    private lazy var rest = Timer(on: loop) { [unowned self] in
+        isReadToEnd = false
+        handle(.nothingComes)
+    }
+    /// Seconds in which what was read passes the decoders on a busy machine. If they take longer, only the next loop has a gap.
+    private static let restTime = 0.5
     private lazy var buffering = Buffering(patience: source.traits.patience, on: loop) {
         [unowned self] in networkTakesTooLong()
     }
@@ -119,6 +125,7 @@ final class Item {
         pipeline.onMessage = nil
         leaveStore()
         buffering.stop()
+        rest.disarm()
         crossed.disarm()
         ahead.disarm()
     }
@@ -363,6 +370,7 @@ final class Item {
         case .prerolled:
             pipeline.settle()
             if !isReady { readChapters() }
+            rest.disarm()
             handle(.done)
             if playhead.isSteady { onEvent?(.steady) }
             if isReadToEnd, playhead.isSteady {
@@ -373,6 +381,8 @@ final class Item {
         case .segmentDone:
             // The queues of a film may take all of a short rest.
             isReadToEnd = !playhead.isSteady && gst_message_get_seqnum(message) == seekNumber
+            // Not all demuxers number it. One that belongs to the seek before costs nothing but a gap.
+            if !playhead.isSteady { rest.arm(after: Self.restTime) }
             handle(.segmentDone)
         case .durationChanged:
             knownDuration = pipeline.duration

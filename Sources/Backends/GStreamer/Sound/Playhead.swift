@@ -65,6 +65,9 @@ struct Playhead: Sendable, Hashable {
         case seekRefused
         case endReached
         case segmentDone
+        /// The segment of the current seek was read to its end, and nothing of it comes: one of the streams has nothing after
+        /// the goal.
+        case nothingComes
         /// The source has ended. The next item, if there is one, has replaced it.
         case sourceEnded(Crossing)
         // Effects that were carried out.
@@ -174,6 +177,7 @@ struct Playhead: Sendable, Hashable {
         case .seekRefused: seekRefused()
         case .endReached: endReached()
         case .segmentDone: segmentDone()
+        case .nothingComes: nothingComes()
         case .sourceEnded(let crossing): sourceEnded(crossing)
         case .beganAnew: beganAnew()
         case .goOn(let isFirst): goOn(isFirst)
@@ -302,6 +306,17 @@ struct Playhead: Sendable, Hashable {
         // rest was played.
         manner.isSegmented = false
         return [.playOut]
+    }
+
+    /// The end of a segment does not complete a seek; the end of the item does, and then it begins again.
+    private mutating func nothingComes() -> [Effect] {
+        guard case .seeking(let target, let next) = phase, manner.isSegmented else { return [] }
+        if let next {
+            phase = .steady(next: nil)
+            return start(next)
+        }
+        manner.isSegmented = false
+        return [.seek(target)]
     }
 
     /// Plays again from the beginning. The last time, it does so without the message, so that the item ends.
