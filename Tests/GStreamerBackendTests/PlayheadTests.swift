@@ -35,7 +35,8 @@ import Testing
         ("loops", .loops(1)), ("no loops", .loops(0)), ("rewind", .rewind), ("crossed", .crossed), ("done", .done),
         ("go on", .goOn(isFirst: false)), ("go on, first", .goOn(isFirst: true)), ("seek refused", .seekRefused),
         ("end reached", .endReached), ("finish", .finish), ("segment done", .segmentDone),
-        ("nothing comes", .nothingComes), ("beginning refused", .beginningRefused), ("source ended", .sourceEnded(toNext)),
+        ("nothing comes", .nothingComes),
+        ("beginning refused", .beginningRefused), ("source ended", .sourceEnded(toNext)),
         ("seek here", .seekHere(position: 3)),
     ]
 
