@@ -179,6 +179,40 @@ import Testing
         #expect(server.taken.count == 1)
     }
 
+    @Test(
+        .enabled(
+            if: RTSPServer.isInstalled && TLSRelay.isInstalled && TLSRelay.canBeTrusted,
+            "only root may let a program trust an authority of the test"), arguments: [TLSRelay.Certificate.valid, .own])
+    func rtsps_needsAValidCertificate(_ certificate: TLSRelay.Certificate) throws {
+        let pulse = try ServerKind.standard.server(sinks: ["speaker"])
+        let stage = try SessionctlStage(on: pulse)
+        let film = stage.file("camera.mp4")
+        try Child.run(
+            "ffmpeg",
+            [
+                "-nostdin", "-v", "error", "-f", "lavfi", "-i", "testsrc=s=320x180:r=25:d=60", "-f", "lavfi", "-i",
+                "sine=440:d=60", "-c:v", "libx264", "-tune", "zerolatency", "-g", "25", "-pix_fmt", "yuv420p", "-c:a",
+                "aac", film,
+            ], timeout: 60)
+        let server = try RTSPServer(film)
+        let relay = try TLSRelay(to: server.port, certificate)
+        let ear = try Ear(pulse, sink: "speaker")
+        let watch = try Child(
+            "unshare",
+            relay.trusting(
+                try builtProduct(named: "sessionctl"),
+                ["live", "watch", "rtsps://127.0.0.1:\(relay.port)/stream", "--output", "none"]),
+            environment: stage.environment.merging(Self.registry) { $1 })
+        guard certificate == .valid else {
+            let outcome = try SessionctlStage.outcome(of: watch, ["live"], 20)
+            #expect(outcome.code == 1 && outcome.complaint.contains("update-ca-certificates"), "\(outcome)")
+            return
+        }
+        #expect(ear.waitUntil(440, above: -40, timeout: 20), "\(watch.output) \(watch.errors)")
+        watch.signal(SIGINT)
+        #expect(watch.wait(timeout: 10) != nil)
+    }
+
     /// GLib ends a process that asks for settings of the desktop which are not described on this machine.
     @Test(
         .enabled(if: hasServer && TLSRelay.isInstalled, "nginx has no module for RTMP here, or openssl is missing"),

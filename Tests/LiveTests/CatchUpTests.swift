@@ -119,7 +119,7 @@ import Testing
             case .skip: skips += 1
             case nil: break
             }
-            #expect(behind < 1, "\(behind) s after \(tick / 10) s")
+            #expect(behind < 0.6, "\(behind) s after \(tick / 10) s")
         }
         #expect(skips == 0)
     }

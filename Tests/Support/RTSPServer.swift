@@ -3,6 +3,7 @@ import Foundation
 /// A server of RTSP that sends a film at its own pace to those who join.
 public final class RTSPServer {
     public let url: String
+    public let port: Int
     private let child: Child
 
     /// Whether the library of such a server is installed.
@@ -17,6 +18,7 @@ public final class RTSPServer {
         guard let line = child.line(where: { Int($0) != nil }), let port = Int(line) else {
             throw SupportError("the server of RTSP did not start: \(child.errors)")
         }
+        self.port = port
         url = "rtsp://127.0.0.1:\(port)/stream"
     }
 

@@ -9,7 +9,7 @@
 /// - What is more than 5 s behind, or twice the target if that is longer, is left out.
 /// - After the stream came too late, it needs a longer delay than the target: that is not shortened for 10 s, and then bit by
 ///   bit. If that was too early, it is kept for twice as long the next time, for up to some minutes: otherwise the sound
-///   would break off again and again. A machine that is too slow to show what has arrived gets half a second: more would not
+///   would break off again and again. A machine that is too slow to show what has arrived gets 0.2 s: more would not
 ///   help it, and each stumble makes the delay longer.
 /// - Nothing has arrived for half a second, and all that has arrived was shown, or nothing moves: it is stalled.
 public struct CatchUp: Sendable, Hashable {
@@ -43,7 +43,7 @@ public struct CatchUp: Sendable, Hashable {
     /// Seconds behind that are not caught up, but left out.
     public static let limit = 5.0
     /// Seconds that a slow machine may need: a longer delay does not help it.
-    public static let slowness = 0.5
+    public static let slowness = 0.2
     /// The range of the target in seconds.
     public static let targets = 0.05...60.0
 

@@ -146,7 +146,7 @@ final class LiveReception {
             let trouble: LiveLink.Trouble =
                 fault.insecurity != nil
                 ? .insecure : hasBegun ? .closed : fault.reason == .notAuthorized ? .refused : .unreachable
-            lost(number, trouble, fault.insecurity?.text ?? fault.text)
+            lost(number, trouble, fault.insecurity?.text ?? fault.text + (hasBegun ? "" : source.hint))
         case .ended:
             // A list of segments says when it is over. Other servers only close the connection, as if they had crashed.
             if case .hls = source.method, store.facts.arrived > before { return finish() }

@@ -1,3 +1,4 @@
+import GStreamerBase
 import LiveStreaming
 
 /// Where a live stream is received, and how.
@@ -40,6 +41,12 @@ struct LiveSource: Sendable, Hashable {
 
     /// The name of the property with the address.
     var property: String { method == .srt ? "uri" : "location" }
+
+    /// What else may be wrong if it cannot be opened: rtspsrc does not say it.
+    var hint: String {
+        guard uri.lowercased().hasPrefix("rtsps:") else { return "" }
+        return "; if it can be reached, then \(Fault.Insecurity.certificate.text), or \(Packages.tls) is not installed here"
+    }
 
     /// Seconds that what is shown is behind what is sent, if nobody says another number.
     var usualDelay: Double {
