@@ -182,7 +182,8 @@ import Testing
     @Test(
         .enabled(
             if: RTSPServer.isInstalled && TLSRelay.isInstalled && TLSRelay.canBeTrusted,
-            "only root may let a program trust an authority of the test"), arguments: [TLSRelay.Certificate.valid, .own])
+            "only root may let a program trust an authority of the test"),
+        arguments: [TLSRelay.Certificate.valid, .own])
     func rtsps_needsAValidCertificate(_ certificate: TLSRelay.Certificate) throws {
         let pulse = try ServerKind.standard.server(sinks: ["speaker"])
         let stage = try SessionctlStage(on: pulse)

@@ -45,7 +45,8 @@ struct LiveSource: Sendable, Hashable {
     /// What else may be wrong if it cannot be opened: rtspsrc does not say it.
     var hint: String {
         guard uri.lowercased().hasPrefix("rtsps:") else { return "" }
-        return "; if it can be reached, then \(Fault.Insecurity.certificate.text), or \(Packages.tls) is not installed here"
+        let reason = Fault.Insecurity.certificate.text
+        return "; if it can be reached, then \(reason), or \(Packages.tls) is not installed here"
     }
 
     /// Seconds that what is shown is behind what is sent, if nobody says another number.
