@@ -70,6 +70,22 @@ import VideoBackend
         #expect(stage.until { stage.number == 299 }, "\(stage.number)")
     }
 
+    /// Two seconds of what comes are enough, of the five that are kept.
+    @Test func slowServer_filmBeginsSoon() throws {
+        let origin = try OriginServer()
+        let whole = try Data(contentsOf: URL(fileURLWithPath: try TestMedia.named("index-first.mp4").path()))
+        try whole.write(to: URL(fileURLWithPath: origin.folder.path + "/film.mp4"))
+        // A fifth faster than it is played.
+        try origin.tell("rate \(whole.count / 10)")
+        let stage = try FilmStage("short-gop.mp4", output: "x11")
+        stage.player.load(uri: origin.url("film.mp4"))
+        try stage.player.play()
+        #expect(stage.until(30) { stage.number > 3 })
+        #expect(Double(origin.sent) < 0.4 * Double(whole.count), "\(origin.sent) of \(whole.count)")
+        #expect(stage.until(60) { stage.finished + stage.failures.count > 0 })
+        #expect(stage.failures == [] && stage.finished == 1)
+    }
+
     @Test func serverIsSilentForEver_isAnError_andPauseIsAnsweredMeanwhile() throws {
         let origin = try OriginServer()
         let whole = try Data(contentsOf: URL(fileURLWithPath: try TestMedia.named("index-first.mp4").path()))

@@ -113,30 +113,6 @@ final class PrivateScreen {
         send(&event, to: window, mask: mask.rawValue)
     }
 
-    /// Moves the pointer over the window, and presses and releases the left button that often.
-    func click(_ times: Int, x: Int16, y: Int16, in window: UInt32) {
-        func send(_ kind: Int32, _ mask: xcb_event_mask_t) {
-            var event = xcb_button_press_event_t()
-            event.response_type = UInt8(kind)
-            // For an event of motion, it says nothing.
-            event.detail = kind == XCB_MOTION_NOTIFY ? 0 : 1
-            event.root = root
-            event.event = window
-            (event.event_x, event.event_y, event.root_x, event.root_y) = (x, y, x, y)
-            event.same_screen = 1
-            self.send(&event, to: window, mask: mask.rawValue)
-        }
-        var entry = xcb_enter_notify_event_t()
-        entry.response_type = UInt8(XCB_ENTER_NOTIFY)
-        (entry.root, entry.event, entry.event_x, entry.event_y, entry.root_x, entry.root_y) = (root, window, x, y, x, y)
-        self.send(&entry, to: window, mask: XCB_EVENT_MASK_ENTER_WINDOW.rawValue)
-        send(XCB_MOTION_NOTIFY, XCB_EVENT_MASK_POINTER_MOTION)
-        for _ in 0..<times {
-            send(XCB_BUTTON_PRESS, XCB_EVENT_MASK_BUTTON_PRESS)
-            send(XCB_BUTTON_RELEASE, XCB_EVENT_MASK_BUTTON_RELEASE)
-        }
-    }
-
     /// A part of the screen, in the upper left corner: four bytes for each pixel, blue, green, red and nothing.
     func colours(width: Int, height: Int) -> [UInt8] {
         let request = xcb_get_image(

@@ -23,7 +23,7 @@ extension MediaSource {
             description = MediaSource.film()
         case "http", "https":
             (path, name) = (nil, uri)
-            // The same amounts as for sound: it plays when two of five seconds have arrived.
+            // The same amounts as for sound: it plays when two of five seconds have arrived (film.c).
             description = MediaSource.film(with: " use-buffering=true buffer-duration=5000000000")
         case _? where live != nil:
             (path, name) = (nil, uri)

@@ -152,6 +152,10 @@ static void shim_outputs_complete(GstElement *source, gpointer data) {
 static void shim_reader_added(GstBin *source, GstBin *bin, GstElement *element, gpointer data) {
     (void)source, (void)bin, (void)data;
     GstElementFactory *factory = gst_element_get_factory(element);
+    // What has arrived from the network. Of the five seconds that it keeps, two are enough to begin, and with less than half of one it
+    // waits again. By default it begins with all five: on a slow network that takes twice as long as in other players.
+    if (factory && g_strcmp0(GST_OBJECT_NAME(factory), "queue2") == 0)
+        g_object_set(element, "low-watermark", 0.08, "high-watermark", 0.4, NULL);
     if (!factory || !gst_element_factory_list_is_type(factory, GST_ELEMENT_FACTORY_TYPE_DEMUXER)) return;
     shim_delay_first_bytes(element);
 }
