@@ -40,6 +40,17 @@ struct CaptureTests {
         #expect(try ReadFilm(stage.path("last.mp4")).pictures.count == 15)
     }
 
+    /// With PipeWire 1.4, a camera without hardware is another one after its last reader has left.
+    @Test func cameraWhoseLastReaderHasJustLeft_isListedAndOpened() throws {
+        let stage = try CaptureStage()
+        for number in 0..<4 {
+            let photo = try stage.sessionctl("camera", "photo", stage.path("\(number).jpg"))
+            #expect(photo.wait(timeout: 20) == .code(0), "\(photo.errors) \(stage.errors)")
+            let list = try stage.sessionctl("camera", "list")
+            #expect(list.wait(timeout: 20) == .code(0) && list.text.contains("front"), "\(list.text)")
+        }
+    }
+
     @Test func callInAFilm_isOneFileWithBothParts() throws {
         let stage = try CaptureStage()
         let film = stage.path("film.mp4")

@@ -187,7 +187,9 @@ extension CaptureSession {
     /// A device by its id, for one who waits.
     private func device(_ id: String, _ reply: @escaping (Result<CaptureSource, Failure>) -> Void) {
         plugin.monitor.refresh()
-        if let camera = plugin.monitor.camera(id) { return reply(.success(camera.device)) }
+        if let camera = plugin.monitor.cameras.first(where: { $0.device.id == id }) {
+            return reply(.success(camera.device))
+        }
         plugin.microphones { microphones in
             if let found = microphones.first(where: { $0.id == id }) { return reply(.success(found)) }
             let message =

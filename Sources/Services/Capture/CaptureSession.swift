@@ -93,6 +93,7 @@ final class CaptureSession {
     var announcement: Announcement<CaptureSession>?
 
     private lazy var absent = Timer(on: plugin.host.loop) { [unowned self] in changing { cameraStaysAway() } }
+    private lazy var later = Timer(on: plugin.host.loop) { [unowned self] in changing { startAgain() } }
     private lazy var retry = Timer(on: plugin.host.loop) { [unowned self] in tryCameraAgain() }
     /// The outputs that the engine has, of those that may change while it runs.
     private var shown: CaptureConfiguration.Output?
@@ -151,7 +152,10 @@ final class CaptureSession {
         }
         plugin.monitor.refresh()
         guard let camera = plugin.monitor.camera(device.id) else {
-            return reply(.failure(Failure(Self.gone(device))))
+            guard plugin.monitor.isChanging(device.id) else { return reply(.failure(Failure(Self.gone(device)))) }
+            // With PipeWire 1.4 it has left with its last reader, and is there again at once.
+            (running, startReply) = (.starting, reply)
+            return later.arm(after: CameraMonitor.changeTime + 0.05)
         }
         let engine: CaptureEngine
         do throws(SessionError) {
@@ -174,6 +178,12 @@ final class CaptureSession {
             case .failure(let failure): changing { failStart(failure) }
             }
         }
+    }
+
+    private func startAgain() {
+        guard case .starting = running, engine == nil, let reply = startReply else { return }
+        (running, startReply) = (.no, nil)
+        start(reply)
     }
 
     private static func gone(_ device: CaptureSource) -> SessionError {
@@ -263,6 +273,7 @@ final class CaptureSession {
     }
 
     private func stopNow() {
+        later.disarm()
         absent.disarm()
         retry.disarm()
         limits.disarm()

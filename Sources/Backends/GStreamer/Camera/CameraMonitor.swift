@@ -40,30 +40,40 @@ package final class CameraMonitor {
     package var onConnected: ((String) -> Void)?
     package var onDisconnected: ((String) -> Void)?
 
-    package private(set) var cameras: [Camera] = []
+    /// Those that can be opened.
+    private var present: [Camera] = []
+    /// All of them, also those that may be there again at once (``isChanging(_:)``).
+    package var cameras: [Camera] { present + leaving.values.map(\.camera) }
     private let loop: EventLoop
     private var monitor: UnsafeMutablePointer<GstDeviceMonitor>?
     private var watch: IOWatch?
     /// Cameras that are gone, unless they are there again at once: PipeWire 1.4 removes and adds a camera whose formats change,
     /// as they do when somebody begins to read it.
-    private var leaving: Set<String> = []
+    private var leaving: [String: (camera: Camera, isTold: Bool)] = [:]
     /// Cameras that PipeWire has reported as gone since the monitor began, so its server answered then.
     private var reported: Set<String> = []
     private lazy var absence = Timer(on: loop) { [unowned self] in tellLeft() }
+    private lazy var end = Timer(on: loop) { [unowned self] in leaving = leaving.filter { !$0.value.isTold } }
+    /// Seconds for which a camera that is gone is still listed: without hardware, it may be there again when its last reader has left.
+    private static let listedTime = 1.5
     /// Seconds in which a camera is there again if only its formats have changed.
-    private static let changeTime = 0.3
+    package static let changeTime = 0.3
 
     package init(on loop: EventLoop) { self.loop = loop }
 
     deinit { stop() }
 
-    package func camera(_ id: String) -> Camera? { cameras.first { $0.device.id == id } }
+    /// One that can be opened.
+    package func camera(_ id: String) -> Camera? { present.first { $0.device.id == id } }
+
+    /// Whether a camera may be there again in a moment.
+    package func isChanging(_ id: String) -> Bool { leaving[id] != nil }
 
     /// A camera by its id, its position or its name; nil: the first one.
     package func camera(called text: String?) -> Camera? {
-        guard let text else { return cameras.first }
-        return camera(text) ?? cameras.first { $0.device.position.rawValue == text }
-            ?? cameras.first { $0.device.name == text }
+        guard let text else { return present.first }
+        return camera(text) ?? present.first { $0.device.position.rawValue == text }
+            ?? present.first { $0.device.name == text }
     }
 
     /// Begins to look for cameras, if it has not begun; those that are there are known when it returns. Looks again if there is
@@ -162,10 +172,12 @@ package final class CameraMonitor {
     }
 
     private func forget() {
-        let gone = cameras.map(\.device.id) + leaving
-        cameras = []
+        let gone = present.map(\.device.id) + leaving.filter { !$0.value.isTold }.keys
+        present = []
+        // They must not be made while this object goes.
         if !leaving.isEmpty { absence.disarm() }
-        leaving = []
+        if leaving.values.contains(where: \.isTold) { end.disarm() }
+        leaving = [:]
         reported = []
         for id in gone { onDisconnected?(id) }
     }
@@ -190,27 +202,28 @@ package final class CameraMonitor {
     }
 
     private func add(_ handle: UnsafeMutablePointer<GstDevice>, isTold: Bool) {
-        guard !cameras.contains(where: { $0.isSame(as: handle) }), let device = CameraFacts.device(handle) else {
+        guard !present.contains(where: { $0.isSame(as: handle) }), let device = CameraFacts.device(handle) else {
             return
         }
         // The same camera is shown by PipeWire and by V4L2.
         guard camera(device.id) == nil else { return }
-        cameras.append(Camera(device, handle))
+        present.append(Camera(device, handle))
         reported.remove(device.id)
-        if leaving.remove(device.id) == nil, isTold { onConnected?(device.id) }
+        if leaving.removeValue(forKey: device.id)?.isTold ?? true, isTold { onConnected?(device.id) }
     }
 
     private func remove(_ handle: UnsafeMutablePointer<GstDevice>) {
-        guard let place = cameras.firstIndex(where: { $0.isSame(as: handle) }) else { return }
-        let id = cameras.remove(at: place).device.id
-        leaving.insert(id)
-        reported.insert(id)
+        guard let place = present.firstIndex(where: { $0.isSame(as: handle) }) else { return }
+        let camera = present.remove(at: place)
+        leaving[camera.device.id] = (camera, false)
+        reported.insert(camera.device.id)
         absence.arm(after: Self.changeTime)
     }
 
     private func tellLeft() {
-        let gone = leaving
-        leaving = []
+        let gone = leaving.filter { !$0.value.isTold }.keys
+        for id in gone { leaving[id]?.isTold = true }
+        end.arm(after: Self.listedTime)
         for id in gone { onDisconnected?(id) }
     }
 }
