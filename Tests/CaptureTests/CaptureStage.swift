@@ -63,6 +63,12 @@ final class CaptureStage {
             return answer?.first?.unwrapped.ports.isEmpty == false
         }
         guard isHeard else { throw SupportError("sessiond finds no microphone: \(daemon.errors)") }
+        // And the server the camera, which is added in the background.
+        let isSeen = eventually(timeout: 20) {
+            let nodes = try? Child.run("pw-cli", ["ls", "Node"], environment: environment)
+            return nodes?.contains("\"front\"") == true
+        }
+        guard isSeen else { throw SupportError("PipeWire has no camera") }
     }
 
     /// What the daemon and the plugin have printed.
