@@ -95,6 +95,17 @@ import VideoBackend
         #expect(stage.finished == 0 && stage.failures == [])
     }
 
+    /// Fails only in a process that has opened no film before: a player of sound loads a few plugins by their files.
+    @Test func filmAfterASoundOfAnotherPlayer_isPlayed() throws {
+        let loop = EventLoop()
+        let player = GStreamerPlayer(loop: loop, identity: StreamIdentity(clientName: "sound", server: "unix:/nowhere"))
+        player.load(uri: "file://" + (try TestMedia.named("sound.m4a").path()))
+        try? player.play()
+        let stage = try FilmStage("short-gop.mp4")
+        #expect(stage.until { stage.film.isReady && stage.number == 0 }, "\(stage.failures)")
+        withExtendedLifetime(player) {}
+    }
+
     @Test func endThatIsSetBeforeThePlaceOfALoop_isItsEnd() throws {
         let stage = try FilmStage("short-gop.mp4")
         stage.player.loops = -1

@@ -22,6 +22,8 @@ final class Chain {
     /// - Parameter heard: which sound of a film.
     init(_ source: MediaSource, hearing heard: Int = 0, in pipeline: Pipeline) throws(PipelineError) {
         let description = source.description + " ! identity name=end silent=true"
+        // No table names what a film needs, and one in this process may have loaded a part of it for a sound.
+        if source.isFilm { Runtime.prepare() }
         Runtime.provide(description)
         switch Elements.bin(description) {
         case .success(let made): bin = made
