@@ -179,6 +179,48 @@ struct PipeWireTests {
         #expect(watch.isRunning, "\(watch.errors)")
     }
 
+    /// The node keeps the size of the first film, 320 × 180; the next one has half of its width.
+    @Test(arguments: ["aspect-fit", "aspect-fill", "fill", "none"])
+    func nextFilmOfAnotherShape_isInTheSameNode_andItsReaderStays(scaling: String) throws {
+        let stage = try Stage()
+        let folder = try PrivateFolder()
+        let narrow = folder.path + "/narrow.mp4"
+        try Child.run(
+            "ffmpeg",
+            [
+                "-nostdin", "-v", "error", "-y", "-i", try TestMedia.named("short-gop.mp4").path(), "-vf",
+                "scale=160:180,setsar=1", "-c:v", "libx264", "-preset", "veryfast", "-c:a", "copy", narrow,
+            ], timeout: 60)
+        let watch = try Child(
+            try builtProduct(named: "sessionctl"),
+            [
+                "watch", "--name", "Film", "--output", "pipewire:film", "--scaling", scaling, "--from", "5",
+                try TestMedia.named("short-gop.mp4").path(), narrow,
+            ], environment: stage.environment)
+        #expect(stage.ear.waitUntil(440, above: -40, timeout: 60), "\(watch.errors)")
+        let reader = try stage.reader()
+        // The first film ends with 299, and the next one begins with 0.
+        #expect(eventually(timeout: 30) { (126...299).contains(reader.number()) }, "\(watch.errors) \(reader.errors)")
+        let isWhole = scaling == "fill" || scaling == "aspect-fill"
+        func next() -> Int {
+            isWhole ? reader.number() : reader.number(x: 80, width: 160)
+        }
+        #expect(eventually(timeout: 30) { (3...150).contains(next()) }, "\(next())")
+        var last: [UInt8] = []
+        #expect(
+            eventually {
+                last = reader.picture(max(0, reader.count - 1))
+                return !last.isEmpty
+            })
+        try #require(!last.isEmpty)
+        // Left and right of it, all is black.
+        let isBlack = stride(from: 0, to: 320 * 180, by: 320).allSatisfy { row in
+            last[row..<(row + 78)].allSatisfy { $0 < 20 } && last[(row + 242)..<(row + 320)].allSatisfy { $0 < 20 }
+        }
+        #expect(isWhole || isBlack)
+        #expect(reader.isRunning && watch.isRunning, "\(watch.errors) \(reader.errors)")
+    }
+
     @Test func noServer_andBadNames_areRefusedWithTheReason() throws {
         let stage = try Stage()
         let film = try TestMedia.named("short-gop.mp4").path()
