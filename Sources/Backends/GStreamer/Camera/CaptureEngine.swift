@@ -385,10 +385,12 @@ package final class CaptureEngine {
     package func openMicrophone(_ device: String?, ready: @escaping () -> Void) {
         closeMicrophone()
         guard hasSound, let mixer = pipeline.child("mixer") else { return ready() }
-        // The times of a source that is not the clock's master are made anew: it goes on after the clock, not after its samples.
+        // The times of a source that is not the clock's master are made anew: it goes on after the clock, not after its samples. They
+        // are those at which it is read, so it is never read late: what waits is in the queue, with its time, and the mixer leaves out
+        // what comes too late. Without the queue, a moment in which nothing was read would delay all later sound.
         let description =
             "pulsesrc name=device provide-clock=false slave-method=re-timestamp buffer-time=2000000 latency-time=10000 "
-            + "! audioconvert ! audioresample ! capsfilter name=end caps=\"\(Self.soundCaps)\""
+            + "! queue max-size-buffers=0 max-size-bytes=0 max-size-time=2000000000 ! audioconvert ! audioresample ! capsfilter name=end caps=\"\(Self.soundCaps)\""
         guard case .success(let bin) = Elements.bin(description), let source = Elements.child("device", of: bin) else {
             onSoundLost?("GStreamer cannot record: install gstreamer1.0-pulseaudio")
             return ready()
