@@ -42,7 +42,7 @@ struct Failure {
             self.init(item, unread: "the connection ended too early and cannot be resumed", fault)
         case .redirection: self.init(item, unread: "the server redirects in a loop", fault)
         case .notWritten, .notRead: self.init(item, unread: fault.text, fault)
-        case .empty: self.init(item, "nothing in it can be heard", fault)
+        case .empty: self.init("'\(item)' cannot be played: nothing in it can be heard", isAboutFormat: true)
         case .core: self.init("'\(item)': \(fault.text)", isAboutFormat: true)
         case .other: self.init("'\(item)': \(fault.text)", isAboutFormat: false)
         }
