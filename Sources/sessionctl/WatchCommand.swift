@@ -74,7 +74,7 @@ struct WatchCommand: ParsableCommand {
         do throws(SessionError) {
             _ = try MovieOutput(output)
         } catch {
-            throw ValidationError("--output: " + error.message)
+            throw ValidationError("--output: " + error.reason)
         }
     }
 

@@ -250,7 +250,7 @@ import Testing
             (["rtmp://host/live/key"], 64, "--file FILE, --screen, --camera CAMERA or --test"),
             (["rtmp://host/live/key", "--test", "--screen"], 64, "--file FILE, --screen, --camera CAMERA or --test"),
             (["rtmp://host/live/key", "--test", "--device", "x"], 64, "need --microphone"),
-            (["http://host/live", "--test"], 1, "rtmp:, rtmps: or srt:"),
+            (["ftp://host/live", "--test"], 1, "rtmp:, rtmps:, srt:"),
             (["rtmp://host/live", "--test"], 1, "the key is missing"),
             (["srt://host:9000", "--test", "--size", "321x180"], 1, "even numbers"),
             (["rtmp://host/live/key", "--file", stage.file("missing.mp4")], 1, "missing.mp4"),

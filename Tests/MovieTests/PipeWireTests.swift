@@ -137,7 +137,8 @@ struct PipeWireTests {
             starts.map { (picture.time - $0) * 1_000 }.min { abs($0) < abs($1) }
         }.sorted()
         let median = try #require(offsets.isEmpty ? nil : offsets[offsets.count / 2])
-        #expect(abs(median) < 40, "\(offsets)")
+        // It is read from a file of the reader, which takes some of that time.
+        #expect(abs(median) < 60, "\(offsets)")
         #expect(watch.isRunning)
     }
 
