@@ -28,13 +28,15 @@ import Testing
                     """,
                 ]))?.contains("is there") == true
 
-        init(port: Int? = nil) throws {
+        /// - Parameter other: the server that it names for the end of a connection; nil: itself.
+        init(port: Int? = nil, naming other: Server? = nil) throws {
             self.port = try port ?? LoopbackPort.free()
             let script = repository.appendingPathComponent(
                 "Tests/Support/" + (Self.python == nil ? "WHIPServer.py" : "WHIPPeer.py")
             ).path
             child = try Child(
-                Self.python ?? "/usr/bin/python3", [script, String(self.port), "right-token"])
+                Self.python ?? "/usr/bin/python3",
+                [script, String(self.port), "right-token"] + (other.map { ["http://127.0.0.1:\($0.port)"] } ?? []))
             guard child.line(timeout: 20, where: { $0 == "ready" }) != nil else {
                 throw SupportError("the server of WHIP did not start: \(child.errors)")
             }
@@ -107,6 +109,33 @@ import Testing
         stage.push.stop()
         #expect(stage.until { stage.isOver })
         #expect(server.numbers.isEmpty)
+    }
+
+    @Test(
+        .enabled(
+            if: Server.isInstalled && Server.python == nil,
+            "gstreamer1.0-nice and gir1.2-gst-plugins-bad-1.0 are not installed"))
+    func otherServerThatTheServerNames_doesNotGetTheToken() throws {
+        let other = try Server()
+        let server = try Server(naming: other)
+        let stage = try LiveStage(to: server.url, key: "right-token") { ($0.source, $0.recording) = (.test, nil) }
+        try stage.start()
+        #expect(stage.until { stage.push.state == .live }, "\(stage.messages)")
+        stage.push.stop()
+        #expect(stage.until { stage.isOver })
+        #expect(stage.until(5) { other.has("delete") })
+        #expect(other.lines.contains(["delete", "without-token"]) && !server.has("delete"))
+    }
+
+    @Test(.enabled(if: Server.isInstalled && TLSRelay.isInstalled, "gstreamer1.0-nice or openssl is not installed"))
+    func certificateThatNobodyKnows_isToldAtOnce() throws {
+        let relay = try TLSRelay(to: 1, .own)
+        let stage = try LiveStage(to: "https://127.0.0.1:\(relay.port)/whip") {
+            ($0.source, $0.recording) = (.test, nil)
+        }
+        try stage.start()
+        #expect(stage.until(8) { stage.isOver })
+        #expect(stage.errors.first?.message.includes("securely") == true, "\(stage.errors) \(stage.messages)")
     }
 
     @Test func offer_onlySends_andBeginsTheEncryption() {

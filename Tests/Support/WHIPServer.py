@@ -1,6 +1,8 @@
 """A server of WHIP (RFC 9725) on GStreamer: says what it receives, line by line.
 
-usage: WHIPServer.py PORT TOKEN
+usage: WHIPServer.py PORT TOKEN [ORIGIN]
+
+ORIGIN is the server that it names for the end of a connection: itself by default.
 """
 import sys
 import threading
@@ -15,6 +17,7 @@ from gi.repository import Gst, GstSdp, GstWebRTC
 
 Gst.init(None)
 token = sys.argv[2]
+origin = sys.argv[3] if len(sys.argv) > 3 else ""
 peers = {}
 lock = threading.Lock()
 
@@ -107,9 +110,10 @@ class Handler(BaseHTTPRequestHandler):
         say("offer", "sendonly" if "a=sendonly" in offer and "a=sendrecv" not in offer else "other")
         name = "/whip/" + str(len(peers))
         peers[name] = Peer(offer)
-        self.answer(201, peers[name].answer, {"Content-Type": "application/sdp", "Location": name})
+        self.answer(201, peers[name].answer, {"Content-Type": "application/sdp", "Location": origin + name})
 
     def do_DELETE(self):
+        say("delete", "with-token" if self.headers["Authorization"] else "without-token")
         peer = peers.pop(self.path, None)
         if not peer or self.headers["Authorization"] != "Bearer " + token:
             return self.answer(404)

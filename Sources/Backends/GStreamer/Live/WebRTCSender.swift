@@ -62,15 +62,17 @@ final class WebRTCSender {
         return true
     }
 
-    private var authorization: [HTTPField] {
-        target.token.isEmpty ? [] : [HTTPField("Authorization", "Bearer " + target.token)].compactMap(\.self)
+    /// The token is for the server that the user has named, and for no other one that this names.
+    private func authorization(at address: WebAddress) -> [HTTPField] {
+        guard !target.token.isEmpty, address.origin == WebAddress(target.location)?.origin else { return [] }
+        return [HTTPField(known: "Authorization", "Bearer " + target.token)]
     }
 
     private func send(offer: String) {
         guard transfer == nil, resource == nil, let address = WebAddress(target.location) else { return }
-        let kind = HTTPField("Content-Type", "application/sdp")
+        let kind = HTTPField(known: "Content-Type", "application/sdp")
         var request = HTTPRequest(
-            "POST", address, [kind].compactMap(\.self) + authorization,
+            "POST", address, [kind] + authorization(at: address),
             body: HTTPBody([.bytes(Array(SessionOffer.sending(offer).utf8))]))
         (request.connecting, request.silence) = (Self.answerTime, Self.answerTime)
         (request.answerLimit, request.usesNetrc) = (Self.answerLimit, false)
@@ -82,8 +84,7 @@ final class WebRTCSender {
     private func answered(_ result: Result<HTTPResponse, HTTPError>, _ address: WebAddress) {
         transfer = nil
         switch result {
-        case .failure(let error):
-            onEvent?(.lost(error.kind == .timedOut ? .stalled : .unreachable, error.message))
+        case .failure(let error): onEvent?(.lost(Self.trouble(error.kind), error.message))
         case .success(let response) where response.status == 201:
             resource = response.fields["Location"].flatMap { address.resolving($0) }
             let isTaken = response.body.withUnsafeBytes {
@@ -91,6 +92,15 @@ final class WebRTCSender {
             }
             if !isTaken { onEvent?(.lost(.refused, "its answer is no description of a session")) }
         case .success(let response): onEvent?(.lost(Self.trouble(response.status), Self.words(response.status)))
+        }
+    }
+
+    private static func trouble(_ kind: HTTPError.Kind) -> LiveLink.Trouble {
+        switch kind {
+        case .timedOut: .stalled
+        case .notTrusted: .insecure
+        case .badAddress, .hostNotFound, .notReachable, .cut, .notHTTP, .unreadable, .changed, .cancelled, .other:
+            .unreachable
         }
     }
 
@@ -115,7 +125,7 @@ final class WebRTCSender {
         transfer = nil
         guard let resource else { return }
         self.resource = nil
-        var request = HTTPRequest("DELETE", resource, authorization)
+        var request = HTTPRequest("DELETE", resource, authorization(at: resource))
         (request.connecting, request.silence, request.usesNetrc) = (2, 2, false)
         // The request outlives this object and its owner.
         client.start(request) { [client] _ in client.loop.later { withExtendedLifetime(client) {} } }
