@@ -1,4 +1,5 @@
 import Glibc
+package import PluginAPI
 
 /// A file into which a recording is written. While it grows it is locked, so no other recording is written into it or put in
 /// its place, also by other programs of ours.
@@ -12,17 +13,25 @@ package enum GrowingFile {
 
     package static func release(_ descriptor: Int32) { flock(descriptor, LOCK_UN) }
 
+    /// Makes room for a new file. The old one itself stays as it is: it may be what is recorded, or another link may lead to it.
+    /// - Throws: `IsBusy` if another recording is being written into it.
+    package static func clear(_ path: String) throws(SessionError) {
+        var old = stat()
+        guard lstat(path, &old) == 0, [S_IFREG, S_IFLNK].contains(old.st_mode & S_IFMT) else { return }
+        if isTaken(path) { throw busy(path) }
+        unlink(path)
+    }
+
     /// Whether another recording is being written into the file at that path.
-    package static func isTaken(_ path: String) -> Bool {
+    private static func isTaken(_ path: String) -> Bool {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)
         guard descriptor >= 0 else { return false }
         defer { close(descriptor) }
         return flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK
     }
 
-    /// The reason of a refusal.
-    package static func refusal(_ path: String) -> String {
-        "'\(path)' is being recorded: choose another name, or end that recording first"
+    package static func busy(_ path: String) -> SessionError {
+        SessionError(.isBusy, "'\(path)' is being recorded: choose another name, or end that recording first")
     }
 
     /// What became of the name of a recording; nil: it still leads to the file.

@@ -145,14 +145,7 @@ package final class FilmBranch {
     }
 
     private static func open(_ recipe: FilmRecipe) throws(SessionError) -> Int32 {
-        var old = stat()
-        // The old file itself stays as it is: another film may be written to it, or a link may lead to it.
-        if recipe.replaces, lstat(recipe.path, &old) == 0, [S_IFREG, S_IFLNK].contains(old.st_mode & S_IFMT) {
-            guard !GrowingFile.isTaken(recipe.path) else {
-                throw SessionError(.isBusy, GrowingFile.refusal(recipe.path))
-            }
-            unlink(recipe.path)
-        }
+        if recipe.replaces { try GrowingFile.clear(recipe.path) }
         let descriptor = Glibc.open(recipe.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NONBLOCK, 0o600)
         guard descriptor >= 0 else {
             switch errno {

@@ -24,17 +24,13 @@ final class LiveRecording {
     private(set) var isOpen = true
     /// The file, which is locked as long as it is open.
     private let descriptor: Int32
+    private let streams: EncodedStreams
 
     /// Creates the file.
     init(_ path: String, overwrites: Bool, on streams: EncodedStreams) throws(SessionError) {
-        self.path = path
+        (self.path, self.streams) = (path, streams)
         let muxer = try Self.muxer(path)
-        var old = stat()
-        // The old file itself stays as it is: it may be the film that is sent, or a link may lead to it.
-        if overwrites, lstat(path, &old) == 0, [S_IFREG, S_IFLNK].contains(old.st_mode & S_IFMT) {
-            guard !GrowingFile.isTaken(path) else { throw SessionError(.isBusy, GrowingFile.refusal(path)) }
-            unlink(path)
-        }
+        if overwrites { try GrowingFile.clear(path) }
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NONBLOCK, 0o600)
         guard descriptor >= 0 else {
             if errno == EEXIST {
@@ -64,7 +60,8 @@ final class LiveRecording {
         if let file = branch.child("file") { shim_set_string(file, "location", "/proc/self/fd/\(descriptor)") }
     }
 
-    deinit { close(descriptor) }
+    /// The element that writes opens the file by the number of its descriptor, maybe late: that must not be another file by then.
+    deinit { streams.pipeline.perform { [descriptor] in close(descriptor) } }
 
     /// What became of the name of the file; nil: it still leads to it.
     var loss: String? { GrowingFile.loss(of: path, descriptor) }

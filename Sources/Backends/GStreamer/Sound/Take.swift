@@ -76,7 +76,7 @@ final class Take {
         }
         guard GrowingFile.take(descriptor) else {
             Glibc.close(descriptor)
-            throw SessionError(.isBusy, GrowingFile.refusal(path))
+            throw GrowingFile.busy(path)
         }
         let isWave = encoding.encoder.isEmpty
         let pipeline: Pipeline
