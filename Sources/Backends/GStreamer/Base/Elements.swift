@@ -21,6 +21,14 @@ package enum Elements {
         bin.withMemoryRebound(to: GstBin.self, capacity: 1) { _ = gst_bin_remove($0, child) }
     }
 
+    /// Whether a message is from an element, or from one in it, however deep.
+    package static func owns(_ element: Element, _ message: UnsafeMutablePointer<GstMessage>) -> Bool {
+        guard let source = message.pointee.src else { return false }
+        return element.withMemoryRebound(to: GstObject.self, capacity: 1) {
+            gst_object_has_as_ancestor(source, $0) != 0
+        }
+    }
+
     /// The length of what it plays, in nanoseconds; nil if unknown.
     package static func duration(of element: Element) -> Int? {
         var value: gint64 = 0

@@ -613,11 +613,7 @@ package final class CaptureEngine {
     }
 
     private func failed(_ fault: Fault, _ message: UnsafeMutablePointer<GstMessage>) {
-        func isFrom(_ bin: Element?) -> Bool {
-            guard let bin, let source = message.pointee.src else { return false }
-            return gst_object_has_as_ancestor(
-                source, UnsafeMutableRawPointer(bin).assumingMemoryBound(to: GstObject.self)) != 0
-        }
+        func isFrom(_ bin: Element?) -> Bool { bin.map { Elements.owns($0, message) } ?? false }
         if isFrom(microphone?.bin) {
             closeMicrophoneAfterError()
             onSoundLost?(fault.text)

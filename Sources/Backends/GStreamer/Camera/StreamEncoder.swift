@@ -17,11 +17,8 @@ package final class StreamEncoder {
 
     private let pipeline: Pipeline
     private var parts: [Part] = []
-    /// The output of the queue before the encoder of the pictures, owned.
-    let entry: UnsafeMutablePointer<GstPad>
-    private let queue: Elements.Element
-    /// The pictures before and after the queue; freed after the pipeline.
-    private let counts: UnsafeMutablePointer<guint64>
+    /// Of the queue before the encoder of the pictures.
+    private let losses: QueueLosses
 
     /// A bin, the tee behind it, and where it gets its data from.
     private struct Part {
@@ -52,20 +49,13 @@ package final class StreamEncoder {
             Self.free(seen)
             throw error
         }
-        guard let queue = Elements.child("entry", of: seen.bin), let before = gst_element_get_static_pad(queue, "sink"),
-            let after = gst_element_get_static_pad(queue, "src")
+        guard let losses = Elements.child("entry", of: seen.bin).flatMap({ QueueLosses(of: $0, in: engine.pipeline) })
         else {
             for part in [seen, other] { Self.free(part) }
             throw SessionError(.encoderNotFound, "GStreamer cannot encode a stream: the branch has no entry")
         }
-        (self.queue, entry) = (queue, after)
-        counts = .allocate(capacity: 2)
-        counts.initialize(repeating: 0, count: 2)
-        shim_count_buffers(before, counts)
-        shim_count_buffers(after, counts + 1)
-        shim_beat_keys(after, interval)
-        if let encoder = Elements.child(Self.encoder, of: seen.bin) { shim_ignore_early_requests(encoder) }
-        gst_object_unref(before)
+        self.losses = losses
+        shim_beat_keys(losses.exit, interval)
         // It begins now, and not when the pipeline began.
         if let source = Elements.child("stream-silence", of: other.bin) {
             shim_set_int64(source, "timestamp-offset", gint64(clamping: pipeline.runningTime ?? 0))
@@ -77,9 +67,10 @@ package final class StreamEncoder {
 
     deinit {
         for place in parts.indices { detach(place) }
-        gst_object_unref(entry)
-        pipeline.perform { [counts] in counts.deallocate() }
     }
+
+    /// The output of the queue before the encoder of the pictures.
+    var entry: UnsafeMutablePointer<GstPad> { losses.exit }
 
     private static func part(_ description: String, _ tee: String) throws(SessionError) -> Part {
         Runtime.provide(description)
@@ -146,11 +137,7 @@ package final class StreamEncoder {
     }
 
     /// Pictures that came faster than they were encoded; those that still wait do not count.
-    package var late: UInt64 {
-        let (after, before) = (shim_counted_buffers(counts + 1), shim_counted_buffers(counts))
-        let gone = before - min(before, after)
-        return UInt64(gone - min(gone, guint64(shim_get_uint(queue, "current-level-buffers"))))
-    }
+    package var late: UInt64 { losses.lost }
 
     /// The element of the pictures, whose bit rate can change.
     package var element: UnsafeMutablePointer<GstElement>? {
@@ -166,10 +153,6 @@ package final class StreamEncoder {
 
     /// Whether a message is from it.
     package func owns(_ message: UnsafeMutablePointer<GstMessage>) -> Bool {
-        guard let source = message.pointee.src else { return false }
-        return parts.contains { part in
-            gst_object_has_as_ancestor(
-                source, UnsafeMutableRawPointer(part.bin).assumingMemoryBound(to: GstObject.self)) != 0
-        }
+        parts.contains { Elements.owns($0.bin, message) }
     }
 }

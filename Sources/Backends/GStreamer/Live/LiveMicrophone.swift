@@ -34,10 +34,7 @@ final class LiveMicrophone {
 
     /// Whether a message is from it.
     func owns(_ message: UnsafeMutablePointer<GstMessage>) -> Bool {
-        guard let bin, let source = message.pointee.src else { return false }
-        return bin.withMemoryRebound(to: GstObject.self, capacity: 1) {
-            gst_object_has_as_ancestor(source, $0) != 0
-        }
+        bin.map { Elements.owns($0, message) } ?? false
     }
 
     private func open() {

@@ -51,8 +51,8 @@ public final class LivePush: LiveEngine {
     private var seenPictures: UInt64 = 0
     private var isSizeKept = false
     private lazy var screenLook = Timer(on: loop) { [unowned self] in lookAtScreen() }
-    /// The pictures before and after the queue of the encoder: freed after the pipeline.
-    private let counts: UnsafeMutablePointer<UInt>
+    /// Of the queue before the encoder.
+    private var losses: QueueLosses?
 
     /// Seconds between two looks at the screen.
     private static let screenInterval = 0.5
@@ -92,8 +92,6 @@ public final class LivePush: LiveEngine {
         } catch {
             throw SessionError(.resourceNotAvailable, "GStreamer lacks an element of the stream: \(error.message)")
         }
-        counts = .allocate(capacity: 2)
-        counts.initialize(repeating: 0, count: 2)
         pipeline.onMessage = { [unowned self] in received($0) }
         prepareEncoder()
         try camera?.enter(pipeline)
@@ -103,10 +101,7 @@ public final class LivePush: LiveEngine {
         }
     }
 
-    deinit {
-        pipeline.close()
-        pipeline.perform { [counts] in counts.deallocate() }
-    }
+    deinit { pipeline.close() }
 
     /// Makes the folder of HLS, and looks for the elements.
     static func prepare(_ target: LiveTarget, _ settings: LiveSettings) throws(SessionError) {
@@ -137,15 +132,8 @@ public final class LivePush: LiveEngine {
     }
 
     private func prepareEncoder() {
-        guard let queue = pipeline.child("late"), let before = gst_element_get_static_pad(queue, "sink"),
-            let after = gst_element_get_static_pad(queue, "src")
-        else { return }
-        shim_count_buffers(before, counts)
-        shim_count_buffers(after, counts + 1)
-        shim_beat_keys(after, Times.nanoseconds(settings.keyFrameInterval))
-        if let encoder = pipeline.child("encoder") { shim_ignore_early_requests(encoder) }
-        gst_object_unref(before)
-        gst_object_unref(after)
+        losses = pipeline.child("late").flatMap { QueueLosses(of: $0, in: pipeline) }
+        if let losses { shim_beat_keys(losses.exit, Times.nanoseconds(settings.keyFrameInterval)) }
         switch settings.source {
         case .file(let path):
             if let file = pipeline.child("file") { shim_set_string(file, "location", path) }
@@ -168,15 +156,10 @@ public final class LivePush: LiveEngine {
     public var isRecording: Bool { recording?.isOpen == true }
 
     /// How many pictures the encoder was given.
-    package var pictures: UInt64 { UInt64(shim_counted_buffers(counts + 1)) }
+    package var pictures: UInt64 { losses?.passed ?? 0 }
 
     /// Pictures of a live source that came faster than they were encoded; those that still wait do not count.
-    private var latePictures: UInt64 {
-        guard !settings.isFile, let queue = pipeline.child("late") else { return 0 }
-        let (after, before) = (shim_counted_buffers(counts + 1), shim_counted_buffers(counts))
-        let gone = before - min(before, after)
-        return UInt64(gone - min(gone, UInt(shim_get_uint(queue, "current-level-buffers"))))
-    }
+    private var latePictures: UInt64 { settings.isFile ? 0 : losses?.lost ?? 0 }
 
     public var microphoneIsOn: Bool {
         get { microphone?.isOn == true }
@@ -441,10 +424,7 @@ public final class LivePush: LiveEngine {
 
     /// Not of a branch that was taken out meanwhile.
     private func isOurs(_ message: UnsafeMutablePointer<GstMessage>) -> Bool {
-        guard let source = message.pointee.src else { return false }
-        return pipeline.element.withMemoryRebound(to: GstObject.self, capacity: 1) {
-            source == $0 || gst_object_has_as_ancestor(source, $0) != 0
-        }
+        Elements.owns(pipeline.element, message)
     }
 
     private func opened(_ tracks: FilmTracks) {

@@ -104,12 +104,7 @@ final class StreamBranch {
     }
 
     /// Whether a message is from an element of the bin.
-    func owns(_ message: UnsafeMutablePointer<GstMessage>) -> Bool {
-        guard let source = message.pointee.src else { return false }
-        return bin.withMemoryRebound(to: GstObject.self, capacity: 1) {
-            source == $0 || gst_object_has_as_ancestor(source, $0) != 0
-        }
-    }
+    func owns(_ message: UnsafeMutablePointer<GstMessage>) -> Bool { Elements.owns(bin, message) }
 
     /// Starts it, and then links it: an element that does not run yet would refuse the data, and stop the encoders. If it
     /// does not start, its error is on the bus.

@@ -97,9 +97,7 @@ final class Chain {
 
     /// Whether the message came from one of its elements.
     func isOrigin(of message: UnsafeMutablePointer<GstMessage>) -> Bool {
-        guard let from = message.pointee.src else { return false }
-        return gst_object_has_as_ancestor(
-            from, UnsafeMutableRawPointer(bin).assumingMemoryBound(to: GstObject.self)) != 0
+        Elements.owns(bin, message)
     }
 
     /// Whether both have the same output format, so that one can follow the other on the same stream.

@@ -9,8 +9,7 @@ import PluginAPI
 /// The pictures of films as a node of PipeWire, from which other programs read them.
 ///
 /// It has pipelines of its own, which never wait and are made again after an error, and when a reader hangs (``NodeWatch``). The film
-/// does not notice. The node has one size until it is hidden, so that its
-/// readers stay with it for the next film.
+/// does not notice. The node has one size until it is hidden, so that its readers stay with it for the next film.
 final class PictureNode {
     private let name: String
     private let loop: EventLoop

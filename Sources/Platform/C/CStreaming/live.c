@@ -245,6 +245,13 @@ gboolean shim_stream_ended(GstMessage *message) {
     return structure && gst_structure_has_name(structure, "stream-ended");
 }
 
+void shim_ask_for_key(GstPad *pad, guint64 stamp, guint64 time, guint count) {
+    GstStructure *structure = gst_structure_new(
+        "GstForceKeyUnit", "timestamp", GST_TYPE_CLOCK_TIME, stamp, "stream-time", GST_TYPE_CLOCK_TIME, stamp,
+        "running-time", GST_TYPE_CLOCK_TIME, time, "all-headers", G_TYPE_BOOLEAN, TRUE, "count", G_TYPE_UINT, count, NULL);
+    gst_pad_push_event(pad, gst_event_new_custom(GST_EVENT_CUSTOM_DOWNSTREAM, structure));
+}
+
 // Key frames at fixed distances, whatever the rate of the pictures is. The first picture is one without a request: see
 // shim_key_unit_request().
 typedef struct {
@@ -268,11 +275,7 @@ static GstPadProbeReturn shim_beat(GstPad *pad, GstPadProbeInfo *info, gpointer 
     metronome->next = now - now % metronome->interval + metronome->interval;
     // It is a key frame anyway: see shim_key_unit_request().
     if (is_first) return GST_PAD_PROBE_OK;
-    GstStructure *structure = gst_structure_new(
-        "GstForceKeyUnit", "timestamp", GST_TYPE_CLOCK_TIME, time, "stream-time", GST_TYPE_CLOCK_TIME, time,
-        "running-time", GST_TYPE_CLOCK_TIME, now, "all-headers", G_TYPE_BOOLEAN, TRUE, "count", G_TYPE_UINT,
-        metronome->count++, NULL);
-    gst_pad_push_event(pad, gst_event_new_custom(GST_EVENT_CUSTOM_DOWNSTREAM, structure));
+    shim_ask_for_key(pad, time, now, metronome->count++);
     return GST_PAD_PROBE_OK;
 }
 void shim_beat_keys(GstPad *pad, guint64 interval) {
@@ -281,21 +284,6 @@ void shim_beat_keys(GstPad *pad, guint64 interval) {
     gst_segment_init(&metronome->segment, GST_FORMAT_UNDEFINED);
     GstPadProbeType type = (GstPadProbeType)(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM);
     gst_pad_add_probe(pad, type, shim_beat, metronome, g_free);
-}
-
-static GstPadProbeReturn shim_early_request(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
-    (void)pad, (void)data;
-    if (info->type & GST_PAD_PROBE_TYPE_BUFFER) return GST_PAD_PROBE_REMOVE;
-    const GstStructure *structure = gst_event_get_structure(GST_PAD_PROBE_INFO_EVENT(info));
-    gboolean asks = structure && gst_structure_has_name(structure, "GstForceKeyUnit");
-    return asks ? GST_PAD_PROBE_DROP : GST_PAD_PROBE_OK;
-}
-void shim_ignore_early_requests(GstElement *encoder) {
-    GstPad *pad = gst_element_get_static_pad(encoder, "src");
-    if (!pad) return;
-    GstPadProbeType type = (GstPadProbeType)(GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_UPSTREAM);
-    gst_pad_add_probe(pad, type, shim_early_request, NULL, NULL);
-    gst_object_unref(pad);
 }
 
 static GstPadProbeReturn shim_count_one(GstPad *pad, GstPadProbeInfo *info, gpointer data) {

@@ -397,10 +397,7 @@ static GstPadProbeReturn picture_enters(GstPad *pad, GstPadProbeInfo *info, gpoi
     GstBuffer *buffer = GST_PAD_PROBE_INFO_BUFFER(info);
     guint64 time = shim_running_time(pad, buffer), stamp = GST_BUFFER_PTS(buffer);
     if (time == GST_CLOCK_TIME_NONE || !shim_take_enters((shim_take *)data, time)) return GST_PAD_PROBE_OK;
-    GstStructure *structure = gst_structure_new(
-        "GstForceKeyUnit", "timestamp", GST_TYPE_CLOCK_TIME, stamp, "stream-time", GST_TYPE_CLOCK_TIME, stamp,
-        "running-time", GST_TYPE_CLOCK_TIME, time, "all-headers", G_TYPE_BOOLEAN, TRUE, "count", G_TYPE_UINT, 0, NULL);
-    gst_pad_push_event(pad, gst_event_new_custom(GST_EVENT_CUSTOM_DOWNSTREAM, structure));
+    shim_ask_for_key(pad, stamp, time, 0);
     return GST_PAD_PROBE_OK;
 }
 gulong shim_take_encoded(shim_take *take, GstPad *entry) {

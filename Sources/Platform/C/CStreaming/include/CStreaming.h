@@ -175,9 +175,9 @@ void shim_tell_end(GstPad *pad, GstElement *pipeline);
 gboolean shim_stream_ended(GstMessage *message);
 // Before an encoder: a key frame each `interval` nanoseconds.
 void shim_beat_keys(GstPad *pad, guint64 interval);
-// An encoder that is asked for a key frame before its first picture, which is one anyway, ignores all later requests
-// (GStreamer 1.22). So it is not asked.
-void shim_ignore_early_requests(GstElement *encoder);
+// For an output before an encoder: the picture with that time stamp, and that running time, becomes a key frame. Not for the
+// first picture, which is one anyway (shim_key_unit_request in live.c).
+void shim_ask_for_key(GstPad *pad, guint64 stamp, guint64 time, guint count);
 // Counts the buffers through a pad; `count` must live as long as the pad.
 void shim_count_buffers(GstPad *pad, guint64 *count);
 guint64 shim_counted_buffers(guint64 *count);
