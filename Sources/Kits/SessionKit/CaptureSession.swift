@@ -79,7 +79,8 @@ public actor CaptureSession {
 
     /// A live stream of what the camera and the microphone give.
     public struct Live: Sendable, Hashable {
-        /// `rtmp://HOST/APPLICATION/KEY` (or `rtmps:`), `srt://HOST:PORT?streamid=KEY`, or a folder that gets HLS.
+        /// `rtmp://HOST/APPLICATION/KEY` (or `rtmps:`), `srt://HOST:PORT?streamid=KEY`, `https://HOST/PATH` of WHIP (WebRTC), or a
+        /// folder that gets HLS.
         public var url: String
         /// The key, if it is not in the address.
         public var key = ""
@@ -101,7 +102,7 @@ public actor CaptureSession {
 
         fileprivate var wire: [(String, Value)] {
             [
-                ("url", .string(url.includes(":") ? url : CaptureSession.path(url))), ("stream-key", .string(key)),
+                ("url", .string(LiveStream.address(url))), ("stream-key", .string(key)),
                 ("bitrate", .uint32(bitrate)), ("audio-bitrate", .uint32(audioBitrate)),
                 ("adaptive", .bool(isAdaptive)), ("gop", .double(keyFrameInterval)),
                 ("filter", .strings(filters.map(\.word))), ("latency", .uint32(latency)), ("give-up", .double(giveUp)),
@@ -475,7 +476,7 @@ public actor CaptureSession {
 
     // MARK: The plugin
 
-    fileprivate static func path(_ file: String) -> String { MediaPath.file(file) ?? file }
+    private static func path(_ file: String) -> String { MediaPath.file(file) ?? file }
 
     @discardableResult
     private func ask(_ member: String, _ arguments: [Value] = []) async throws(SessionError) -> [Value] {
@@ -542,23 +543,14 @@ public actor CaptureSession {
             broadcast.send(.wasInterrupted(InterruptionReason(rawValue: values.first?.stringValue ?? "")))
         case .signal("PreviewDidClose", let values):
             broadcast.send(.previewDidClose(byUser: values.first?.stringValue == "user-exited"))
-        case .signal("StateChanged", let values):
-            if let state = LiveState(rawValue: values.first?.stringValue ?? "") {
-                broadcast.send(.live(.stateDidChange(state)))
-            }
-        case .signal("Finished", let values):
-            let end = LiveEnd(rawValue: values.first?.stringValue ?? "") ?? .stopped
-            broadcast.send(.live(.didFinish(end)))
-        case .signal("Failed", let values):
-            let failure = Failure(name: values.first?.stringValue ?? "", message: values.last?.stringValue ?? "")
-            broadcast.send(.live(.didFail(SessionError(failure))))
         case .signal("InterruptionEnded", _): broadcast.send(.interruptionEnded)
         case .signal("RuntimeError", let values):
             broadcast.send(
                 .runtimeError(
                     SessionError(
                         Failure(name: values.first?.stringValue ?? "", message: values.last?.stringValue ?? ""))))
-        case .signal: break
+        case .signal(let signal, let values):
+            if let notice = LiveStream.Notice(signal, values) { broadcast.send(.live(notice)) }
         }
     }
 }

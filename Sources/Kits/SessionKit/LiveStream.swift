@@ -67,6 +67,21 @@ public actor LiveStream {
         case didFinish(LiveEnd)
         /// It gave up, or its source failed.
         case didFail(SessionError)
+
+        /// From a signal of `org.sessiond1.LiveStream`; nil: it is another one.
+        init?(_ signal: String, _ values: [Value]) {
+            let word = values.first?.stringValue ?? ""
+            let error = SessionError(Failure(name: word, message: values.last?.stringValue ?? ""))
+            switch signal {
+            case "StateChanged":
+                guard let state = LiveState(rawValue: word) else { return nil }
+                self = .stateDidChange(state)
+            case "RecordingFailed": self = .recordingFailed(error)
+            case "Failed": self = .didFail(error)
+            case "Finished": self = .didFinish(LiveEnd(rawValue: word) ?? .stopped)
+            case _: return nil
+            }
+        }
     }
 
     /// Figures of the stream.
@@ -175,14 +190,16 @@ public actor LiveStream {
         if let path { return path }
         await client.follow { [weak self] news in self?.assumeIsolated { $0.heard(news) } }
         try await client.listen(to: BusName.liveStream)
-        let place = url.contains(":") ? url : MediaPath.file(url) ?? url
-        let answer = try await client.ask("CreateStream", [.string(place), .properties(wire)])
+        let answer = try await client.ask("CreateStream", [.string(Self.address(url)), .properties(wire)])
         guard let made = answer.first?.objectPathValue else {
             throw SessionError(.resourceNotAvailable, "the plugin for live streams made none")
         }
         path = made
         return made
     }
+
+    /// A folder may be given as a relative path.
+    static func address(_ url: String) -> String { url.includes(":") ? url : MediaPath.file(url) ?? url }
 
     private var wire: [(String, Value)] {
         var values: [(String, Value)] = [
@@ -216,23 +233,12 @@ public actor LiveStream {
     }
 
     private func heard(_ news: PluginClient.News) {
-        func error(_ values: [Value]) -> SessionError {
-            SessionError(Failure(name: values.first?.stringValue ?? "", message: values.last?.stringValue ?? ""))
-        }
         switch news {
         case .found, .changed: break
         case .lost:
             path = nil
             broadcast.send(.didFail(SessionError(.mediaServicesFailed, "the plugin for live streams ended")))
-        case .signal("StateChanged", let values):
-            if let state = LiveState(rawValue: values.first?.stringValue ?? "") {
-                broadcast.send(.stateDidChange(state))
-            }
-        case .signal("RecordingFailed", let values): broadcast.send(.recordingFailed(error(values)))
-        case .signal("Failed", let values): broadcast.send(.didFail(error(values)))
-        case .signal("Finished", let values):
-            broadcast.send(.didFinish(LiveEnd(rawValue: values.first?.stringValue ?? "") ?? .stopped))
-        case .signal: break
+        case .signal(let signal, let values): if let notice = Notice(signal, values) { broadcast.send(notice) }
         }
     }
 }

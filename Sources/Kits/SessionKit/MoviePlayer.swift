@@ -65,12 +65,14 @@ public actor MoviePlayer {
         case none
 
         var word: String {
-            switch self {
-            case .automatic: "auto"
-            case .window(let id): MovieOutput.window(id).word
-            case .node(let name): "pipewire:" + name
-            case .none: "none"
-            }
+            let output: MovieOutput =
+                switch self {
+                case .automatic: .automatic
+                case .window(let id): .window(id)
+                case .node(let name): .pipewire(node: name)
+                case .none: .none
+                }
+            return output.word
         }
     }
 
