@@ -344,7 +344,7 @@ extension MovieOutput {
         do throws(SessionError) {
             self = try MovieOutput(word)
         } catch {
-            throw entry.refusal(error.message)
+            throw entry.refusal(error.reason)
         }
     }
 }

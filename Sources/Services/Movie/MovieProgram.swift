@@ -20,7 +20,7 @@ public enum MovieProgram {
         do throws(SessionError) {
             try screen.choose(output: settings.output.word)
         } catch {
-            host.complain("the setting output = \(settings.output.word) of [movie] has no effect: \(error.message)")
+            host.complain("the setting output = \(settings.output.word) of [movie] has no effect: \(error.reason)")
         }
         engine.locator = movie.player.cachedMedia {
             SettingsFiles(isSystem: host.bus.isSystem).read { host.complain($0) }.player.cache
