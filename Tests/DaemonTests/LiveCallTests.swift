@@ -16,22 +16,8 @@ import Testing
     /// Each call is a silence in the recording, and the pictures miss nothing.
     @Test(arguments: ServerKind.allCases)
     func tenCalls_areTenSilencesInTheStream(_ kind: ServerKind) throws {
-        let pulse = try kind.server(
-            sinks: ["speaker", "room"], modules: ["module-remap-source source_name=microphone master=room.monitor"])
-        try pulse.control.setDefaultSource("microphone")
-        let tone = try Tone(pulse, hertz: 440, sink: "room")
-        // It makes the blocks of the output small; see `call_silencesTheMicrophoneAndNotThePictures`.
-        let ear = try Ear(pulse, sink: "room")
-        #expect(ear.waitUntil(440, above: -40, window: 0.1, timeout: 20))
-        let stage = try SessionctlStage(on: pulse)
-        let file = stage.file("copy.mkv")
-        let push = try stage.start(
-            [
-                "live", "push", stage.file("web"), "--test", "--size", "320x180", "--microphone", "--name", "Reporter",
-                "--record", file,
-            ], more: Self.registry)
-        #expect(push.line(timeout: 20) { $0 == "live" } != nil, "\(push.output) \(push.errors)")
-        #expect(try eventually { try stage.session("Reporter")?["State"]?.stringValue == "active" })
+        let reporter = try ReporterStage(kind, recording: "copy.mkv")
+        let (stage, push, file) = (reporter.stage, reporter.push, reporter.file)
         let client = try stage.daemon.client()
         var random = SplitMix64(seed: kind == .standard ? 1 : 2)
         var call: String?
@@ -52,7 +38,7 @@ import Testing
         push.signal(SIGINT)
         let outcome = try SessionctlStage.outcome(of: push, ["live"], 20)
         #expect(outcome.code == 0 && outcome.errors.isEmpty, "\(outcome)")
-        withExtendedLifetime((tone, ear)) {}
+        withExtendedLifetime(reporter) {}
         let listener = try Child(
             "ffmpeg", ["-nostdin", "-i", file, "-af", "silencedetect=noise=-50dB:d=0.6", "-f", "null", "-"])
         #expect(listener.wait(timeout: 60) == .code(0))

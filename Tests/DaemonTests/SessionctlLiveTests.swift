@@ -52,23 +52,8 @@ import Testing
 
     @Test(arguments: ServerKind.allCases)
     func call_silencesTheMicrophoneAndNotThePictures(_ kind: ServerKind) throws {
-        let pulse = try kind.server(
-            sinks: ["speaker", "room"], modules: ["module-remap-source source_name=microphone master=room.monitor"])
-        try pulse.control.setDefaultSource("microphone")
-        let tone = try Tone(pulse, hertz: 440, sink: "room")
-        // While it is recorded, the output renders in small blocks. Otherwise the microphone, its monitor, would be late by a
-        // block of up to two seconds, which no microphone is.
-        let ear = try Ear(pulse, sink: "room")
-        #expect(ear.waitUntil(440, above: -40, window: 0.1, timeout: 20))
-        let stage = try SessionctlStage(on: pulse)
-        let file = stage.file("copy.mp4")
-        let push = try stage.start(
-            [
-                "live", "push", stage.file("web"), "--test", "--size", "320x180", "--microphone", "--name", "Reporter",
-                "--record", file,
-            ], more: Self.registry)
-        #expect(push.line(timeout: 20) { $0 == "live" } != nil, "\(push.output) \(push.errors)")
-        #expect(try eventually { try stage.session("Reporter")?["State"]?.stringValue == "active" })
+        let reporter = try ReporterStage(kind, recording: "copy.mp4")
+        let (stage, push, file) = (reporter.stage, reporter.push, reporter.file)
         #expect(try stage.session("Reporter")?["Category"]?.stringValue == "play-and-record")
         #expect(try stage.session("Reporter")?["Mode"]?.stringValue == "video-recording")
         // The lengths of the parts; nothing has to be ready.
@@ -83,7 +68,7 @@ import Testing
         push.signal(SIGINT)
         let outcome = try SessionctlStage.outcome(of: push, ["live"], 20)
         #expect(outcome.code == 0 && outcome.errors.isEmpty, "\(outcome)")
-        withExtendedLifetime((tone, ear)) {}
+        withExtendedLifetime(reporter) {}
         // One silence between two parts with sound.
         let listener = try Child(
             "ffmpeg", ["-nostdin", "-i", file, "-af", "silencedetect=noise=-50dB:d=1", "-f", "null", "-"])

@@ -29,6 +29,20 @@ import VideoBackend
         #expect(stage.until { stage.film.isReady && stage.number == 0 })
     }
 
+    /// - Returns: how many bytes the film has.
+    private static func put(film name: String, on origin: OriginServer) throws -> Int {
+        let whole = try Data(contentsOf: URL(fileURLWithPath: try TestMedia.named(name).path()))
+        try whole.write(to: URL(fileURLWithPath: origin.folder.path + "/film.mp4"))
+        return whole.count
+    }
+
+    private static func play(from origin: OriginServer) throws -> FilmStage {
+        let stage = try FilmStage("short-gop.mp4", output: "x11")
+        stage.player.load(uri: origin.url("film.mp4"))
+        try stage.player.play()
+        return stage
+    }
+
     @Test func filmWithoutItsIndex_failsWithTheReason() throws {
         let folder = try PrivateFolder()
         let stage = try FilmStage(try Self.cut("short-gop.mp4", to: 0.5, in: folder))
@@ -53,13 +67,10 @@ import VideoBackend
     /// A film of a server that sends nothing for four seconds in its middle.
     @Test func networkGoesAndComesBack_filmWaits_andGoesOn() throws {
         let origin = try OriginServer()
-        let whole = try Data(contentsOf: URL(fileURLWithPath: try TestMedia.named("index-first.mp4").path()))
-        try whole.write(to: URL(fileURLWithPath: origin.folder.path + "/film.mp4"))
-        try origin.tell("rate \(whole.count / 10)")
-        try origin.tell("stall \(whole.count / 2) 6 1")
-        let stage = try FilmStage("short-gop.mp4", output: "x11")
-        stage.player.load(uri: origin.url("film.mp4"))
-        try stage.player.play()
+        let size = try Self.put(film: "index-first.mp4", on: origin)
+        try origin.tell("rate \(size / 10)")
+        try origin.tell("stall \(size / 2) 6 1")
+        let stage = try Self.play(from: origin)
         var hasWaited = false
         #expect(
             stage.until(60) {
@@ -73,27 +84,21 @@ import VideoBackend
     /// Two seconds of what comes are enough, of the five that are kept.
     @Test func slowServer_filmBeginsSoon() throws {
         let origin = try OriginServer()
-        let whole = try Data(contentsOf: URL(fileURLWithPath: try TestMedia.named("index-first.mp4").path()))
-        try whole.write(to: URL(fileURLWithPath: origin.folder.path + "/film.mp4"))
+        let size = try Self.put(film: "index-first.mp4", on: origin)
         // A fifth faster than it is played.
-        try origin.tell("rate \(whole.count / 10)")
-        let stage = try FilmStage("short-gop.mp4", output: "x11")
-        stage.player.load(uri: origin.url("film.mp4"))
-        try stage.player.play()
+        try origin.tell("rate \(size / 10)")
+        let stage = try Self.play(from: origin)
         #expect(stage.until(30) { stage.number > 3 })
-        #expect(Double(origin.sent) < 0.4 * Double(whole.count), "\(origin.sent) of \(whole.count)")
+        #expect(Double(origin.sent) < 0.4 * Double(size), "\(origin.sent) of \(size)")
         #expect(stage.until(60) { stage.finished + stage.failures.count > 0 })
         #expect(stage.failures == [] && stage.finished == 1)
     }
 
     @Test func serverIsSilentForEver_isAnError_andPauseIsAnsweredMeanwhile() throws {
         let origin = try OriginServer()
-        let whole = try Data(contentsOf: URL(fileURLWithPath: try TestMedia.named("index-first.mp4").path()))
-        try whole.write(to: URL(fileURLWithPath: origin.folder.path + "/film.mp4"))
-        try origin.tell("stall \(whole.count / 2) 600 100")
-        let stage = try FilmStage("short-gop.mp4", output: "x11")
-        stage.player.load(uri: origin.url("film.mp4"))
-        try stage.player.play()
+        let size = try Self.put(film: "index-first.mp4", on: origin)
+        try origin.tell("stall \(size / 2) 600 100")
+        let stage = try Self.play(from: origin)
         let heard = stage.ear.duration
         #expect(stage.until { stage.ear.duration > heard + 1 })
         let before = ContinuousClock.now
