@@ -11,7 +11,8 @@ struct CameraRecordCommand: ParsableCommand {
         commandName: "record", abstract: "Record a film until ctrl-C.",
         discussion: """
             Without a file, the film goes to the folder for videos. A call pauses the film; it goes on in the same file after the \
-            call. With --live, a server of live streams gets the same pictures and sound, and a call silences both instead. On a terminal: space pauses and resumes, c switches to the next camera, p takes a photo, q or ctrl-C ends the film.
+            call. With --live, a server of live streams gets the same pictures and sound, and a call silences both instead. \
+            On a terminal: space pauses and resumes, c switches to the next camera, p takes a photo, q or ctrl-C ends the film.
             """)
 
     @Argument(help: "The file, which ends in .mp4, .mov, .mkv or .webm.", completion: .file())
@@ -32,7 +33,10 @@ struct CameraRecordCommand: ParsableCommand {
     var microphone: String?
     @Option(
         help: ArgumentHelp(
-            "Also send it: to rtmp://HOST/APPLICATION/KEY (or rtmps:), srt://HOST:PORT?streamid=KEY, or as HLS into a folder.",
+            """
+            Also send it: to rtmp://HOST/APPLICATION/KEY (or rtmps:), srt://HOST:PORT?streamid=KEY, https://HOST/PATH of WHIP, or as \
+            HLS into a folder.
+            """,
             valueName: "url"))
     var live: String?
     @Option(
