@@ -123,12 +123,6 @@ final class PrivateScreen {
             UnsafeBufferPointer(start: xcb_get_image_data(reply), count: Int(xcb_get_image_data_length(reply))))
     }
 
-    /// Gives the keyboard to the window.
-    func focus(_ window: UInt32) {
-        xcb_set_input_focus(connection, UInt8(XCB_INPUT_FOCUS_PARENT.rawValue), window, 0)
-        xcb_flush(connection)
-    }
-
     private func send<Event>(_ event: inout Event, to window: UInt32, mask: UInt32) {
         _ = withUnsafeBytes(of: &event) {
             xcb_send_event(connection, 0, window, mask, $0.baseAddress?.assumingMemoryBound(to: CChar.self))
