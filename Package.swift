@@ -85,7 +85,7 @@ let groups: [(folder: String, modules: Set<String>)] = [
         "Platform/C",
         [
             "CCurl", "CDBus", "CFilms", "CGStreamer", "CIsolation", "CLinux", "CMicroHTTPD", "CPulse", "CSDP",
-            "CSQLite", "CStreaming", "CVideo", "CWayland", "CWaylandClient", "CWebRTC", "CXCB", "CXKB",
+            "CSQLite", "CStreaming", "CV4L2", "CVideo", "CWayland", "CWaylandClient", "CWebRTC", "CXCB", "CXKB",
         ]
     ),
     ("Programs", Set(plugins.map(\.program))),
@@ -139,6 +139,7 @@ let package = Package(
         // C libraries.
         system("CDBus", pkgConfig: "dbus-1", apt: "libdbus-1-dev"),
         .systemLibrary(name: "CLinux", path: folder(of: "CLinux")),
+        .systemLibrary(name: "CV4L2", path: folder(of: "CV4L2")),
         // Starts untrusted programs, and takes rights away from processes that read untrusted files.
         .target(name: "CIsolation", path: folder(of: "CIsolation")),
         system("CPulse", pkgConfig: "libpulse", apt: "libpulse-dev"),
@@ -240,8 +241,7 @@ let package = Package(
             "CameraBackend", path: "Sources/Backends/GStreamer/Camera",
             [
                 "Capturing", "FileFormats", "GStreamerBackend", "GStreamerBase", "VideoBackend", "CGStreamer",
-                "CStreaming",
-                "CVideo", "EventLoop", "PluginAPI",
+                "CStreaming", "CV4L2", "CVideo", "EventLoop", "PluginAPI",
             ]),
         // The requests of the plugin for films to its workers, typed.
         room("FilmRequests", ["Workers", "PluginAPI"]),

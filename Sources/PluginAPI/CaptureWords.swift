@@ -50,3 +50,31 @@ public enum CapturePixels: String, Sendable, Hashable, CaseIterable {
     /// Brightness alone.
     case gray8 = "GRAY8"
 }
+
+/// What can be set of a camera (AVCaptureDevice). Each camera has some of them.
+public enum CaptureControl: String, Sendable, Hashable, CaseIterable {
+    /// A factor (videoZoomFactor).
+    case zoom
+    /// The brightness of the light, from 0, off, to 1 (torchMode, torchLevel).
+    case torch
+    /// Whether the light is on while a photo is taken: `off` or `on` (AVCapturePhotoSettings.flashMode).
+    case flash
+    /// `locked`, `auto` (once) or `continuous` (focusMode).
+    case focus
+    /// From 0, near, to 1, far (lensPosition). The focus is locked then.
+    case lensPosition = "lens-position"
+    case focusPoint = "focus-point"
+    /// `locked` or `continuous` (exposureMode).
+    case exposure
+    /// Seconds (exposureDuration). The exposure is locked then.
+    case exposureDuration = "exposure-duration"
+    /// In EV (exposureTargetBias).
+    case exposureBias = "exposure-bias"
+    case exposurePoint = "exposure-point"
+    /// `locked`, `auto` (once) or `continuous` (whiteBalanceMode).
+    case whiteBalance = "white-balance"
+    /// In kelvin. The white balance is locked then.
+    case temperature = "white-balance-temperature"
+    /// `off` or `standard` (preferredVideoStabilizationMode).
+    case stabilization
+}

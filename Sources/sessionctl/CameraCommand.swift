@@ -10,7 +10,7 @@ struct CameraCommand: ParsableCommand {
         commandName: "camera", abstract: "List cameras, show them, take photos, and record films that survive a call.",
         subcommands: [
             CameraListCommand.self, CameraPhotoCommand.self, CameraRecordCommand.self, CameraPreviewCommand.self,
-            CameraFramesCommand.self,
+            CameraFramesCommand.self, CameraControlsCommand.self, CameraSetCommand.self,
         ],
         defaultSubcommand: CameraListCommand.self)
 }
@@ -23,6 +23,11 @@ final class CameraPlace: PluginPlace {
     init(_ service: Service) throws { try super.init(.capture, for: "file:///", "cameras", service) }
 
     func devices() throws -> [Value] { try ask("Devices", [.properties([])]).first?.arrayValue ?? [] }
+
+    /// The fields of a camera.
+    func fields(of camera: String) throws -> [String: Value] {
+        try devices().compactMap(\.asProperties).first { $0["id"]?.stringValue == camera } ?? [:]
+    }
 
     /// A camera by its id, its position or its name; nil: the first one.
     func camera(_ text: String?) throws -> String {
@@ -134,6 +139,8 @@ struct CameraPhotoCommand: ParsableCommand {
     var orientation: UInt32?
     @Option(help: "Take that many photos, one directly after the other, up to 20. Their names get a number.")
     var burst: UInt32?
+    @Flag(help: "Switch the light of the camera on for the photo.")
+    var flash = false
     @Flag(help: "Also play the sound of a shutter, unless the silent switch is on.")
     var shutterSound = false
     @OptionGroup var camera: CameraOptions
@@ -150,6 +157,7 @@ struct CameraPhotoCommand: ParsableCommand {
         var options: [(String, Value)] = []
         if let orientation { options.append(("orientation", .uint32(orientation))) }
         if let burst { options.append(("burst", .uint32(burst))) }
+        if flash { options.append(("flash", .string("on"))) }
         let count = Int(burst ?? 1)
         var saved: [(path: String, error: String)] = []
         let subscription = service.connection.subscribe(

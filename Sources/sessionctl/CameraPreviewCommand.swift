@@ -10,7 +10,7 @@ struct CameraPreviewCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "preview", abstract: "Show what a camera sees in a window.",
         discussion: """
-            In the window and on the terminal: space pauses and resumes, c switches to the next camera, q or ctrl-C ends it. In the \
+            In the window and on the terminal: space pauses and resumes, c switches to the next camera, t the light on and off, q or ctrl-C ends it. In the \
             window, f is full screen.
             """)
 
@@ -88,7 +88,7 @@ final class CameraRun {
         case frames(CapturePixels)
     }
 
-    private static let help = "space pause · c switch the camera · q quit"
+    private static let help = "space pause · c switch the camera · t light · q quit"
 
     private let place: CameraPlace
     private let session: String
@@ -235,6 +235,10 @@ final class CameraRun {
                 timeout: Service.timeout
             ) { _ in }
         case .letter("c"): call("SwitchCamera", [.string("")])
+        case .letter("t"):
+            place.toggleLight(of: session) { [weak self] failure in
+                if let self { note(service.complaint(failure).message) }
+            }
         case .letter("q"): stop()
         case .space, .letter, .left, .right, .up, .down, .editing: break
         }

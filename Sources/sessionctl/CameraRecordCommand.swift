@@ -12,7 +12,7 @@ struct CameraRecordCommand: ParsableCommand {
         discussion: """
             Without a file, the film goes to the folder for videos. A call pauses the film; it goes on in the same file after the \
             call. With --live, a server of live streams gets the same pictures and sound, and a call silences both instead. \
-            On a terminal: space pauses and resumes, c switches to the next camera, p takes a photo, q or ctrl-C ends the film.
+            On a terminal: space pauses and resumes, c switches to the next camera, t the light on and off, p takes a photo, q or ctrl-C ends the film.
             """)
 
     @Argument(help: "The file, which ends in .mp4, .mov, .mkv or .webm.", completion: .file())
@@ -102,7 +102,7 @@ extension CameraPlace {
 
 /// One film on the command line.
 final class FilmRun {
-    private static let help = "space pause · c switch the camera · p photo · q stop"
+    private static let help = "space pause · c switch the camera · t light · p photo · q stop"
 
     private let place: CameraPlace
     private let session: String
@@ -341,6 +341,10 @@ final class FilmRun {
             isPausedByUs = properties["Paused"]?.boolValue != true
             call(isPausedByUs ? "PauseRecording" : "ResumeRecording")
         case .letter("c"): call("SwitchCamera", [.string("")])
+        case .letter("t"):
+            place.toggleLight(of: session) { [weak self] failure in
+                if let self { note(service.complaint(failure).message) }
+            }
         case .letter("p"): call("CapturePhoto", [.string(""), .properties([])])
         case .letter("q"): stop()
         case .letter, .left, .right, .up, .down, .editing: break

@@ -20,7 +20,13 @@ final class CaptureStage {
     private(set) var machine: FakeMachine?
     let environment: [String: String]
 
-    init(rate: Int = 30, hasMachine: Bool = false) throws {
+    /// - Parameters:
+    ///   - more: of the environment of all programs.
+    ///   - properties: of the camera's node.
+    init(
+        rate: Int = 30, position: String = "front", hasMachine: Bool = false, more: [String: String] = [:],
+        properties: String? = nil
+    ) throws {
         server = try PrivatePipeWire(modules: ["module-null-sink sink_name=mic media.class=Audio/Source/Virtual"])
         bus = try PrivateBus()
         folder = try PrivateFolder()
@@ -45,9 +51,9 @@ final class CaptureStage {
             .merging([
                 "XDG_DATA_HOME": "/nowhere", "GIO_USE_PROXY_RESOLVER": "dummy", "XDG_DATA_DIRS": folder.path + "/data",
             ]) { $1 }
-            .merging(hasMachine ? ["DBUS_SYSTEM_BUS_ADDRESS": bus.address] : [:]) { $1 }
+            .merging(hasMachine ? ["DBUS_SYSTEM_BUS_ADDRESS": bus.address] : [:]) { $1 }.merging(more) { $1 }
         if hasMachine { machine = try FakeMachine(on: bus) }
-        camera = try VirtualCamera(server, rate: rate)
+        camera = try VirtualCamera(server, position: position, rate: rate, properties: properties)
         daemon = try Child(try builtProduct(named: "sessiond"), environment: environment)
         connection = try Connection(.custom(bus.address), loop: loop)
         let isThere = eventually(timeout: 20) {

@@ -2,7 +2,7 @@
 // complement. Commands on standard input: freeze, thaw; its end ends the camera. It prints "ready", and when the picture 0 was sent, by
 // CLOCK_MONOTONIC in microseconds.
 //
-//   camera NAME POSITION WIDTH HEIGHT RATE
+//   camera NAME POSITION WIDTH HEIGHT RATE [PROPERTY=VALUE,...]
 #include <fcntl.h>
 #include <gst/app/gstappsrc.h>
 #include <gst/gst.h>
@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 int main(int count, char **words) {
-    if (count != 6) {
-        fprintf(stderr, "usage: camera NAME POSITION WIDTH HEIGHT RATE\n");
+    if (count < 6) {
+        fprintf(stderr, "usage: camera NAME POSITION WIDTH HEIGHT RATE [PROPERTY=VALUE,...]\n");
         return 64;
     }
     gst_init(NULL, NULL);
@@ -26,8 +26,8 @@ int main(int count, char **words) {
         "! videoconvertscale method=nearest-neighbour add-borders=false "
         "! video/x-raw,format=YUY2,width=%s,height=%s,pixel-aspect-ratio=1/1 ! identity drop-allocation=true "
         "! pipewiresink mode=provide client-name=%s stream-properties=\"p,media.class=Video/Source,media.role=Camera,"
-        "node.name=%s,node.description=%s,sessiond.camera.position=%s\"",
-        rate, words[3], words[4], words[1], words[1], words[1], words[2]);
+        "node.name=%s,node.description=%s,sessiond.camera.position=%s%s%s\"",
+        rate, words[3], words[4], words[1], words[1], words[1], words[2], count > 6 ? "," : "", count > 6 ? words[6] : "");
     GError *error = NULL;
     GstElement *pipeline = gst_parse_launch(text, &error);
     if (!pipeline) {

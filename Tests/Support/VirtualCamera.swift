@@ -29,11 +29,12 @@ public final class VirtualCamera {
     /// Adds the camera to the graph; programs see it soon.
     public init(
         _ server: PrivatePipeWire, name: String = "front", position: String = "front", width: Int = 640,
-        height: Int = 480, rate: Int = 30
+        height: Int = 480, rate: Int = 30, properties: String? = nil
     ) throws {
         self.name = name
         program = try Child(
-            try VirtualCamera.built.get(), [name, position, "\(width)", "\(height)", "\(rate)"],
+            try VirtualCamera.built.get(),
+            [name, position, "\(width)", "\(height)", "\(rate)"] + (properties.map { [$0] } ?? []),
             environment: VirtualCamera.environment(server))
         guard program.line(where: { $0 == "ready" }) != nil else {
             throw SupportError("the camera '\(name)' does not start: \(program.errors)")

@@ -36,9 +36,19 @@ public final class AVCaptureDevice: NSObject, Sendable {
     }
 
     public let device: CaptureDevice
-    private let state = Mutex((session: CaptureSession?.none, zoom: 1.0, isLocked: false))
+    private struct State {
+        var session: CaptureSession?
+        var isLocked = false
+        /// As they were when the device was found, and as this program set them.
+        var settings: [CaptureControl: CaptureDevice.Setting]
+    }
 
-    init(_ device: CaptureDevice) { self.device = device }
+    private let state: Mutex<State>
+
+    init(_ device: CaptureDevice) {
+        self.device = device
+        state = Mutex(State(settings: device.controlValues))
+    }
 
     fileprivate static func all(_ mediaType: AVMediaType?) -> [CaptureDevice] {
         trying("devices") { () async throws(SessionError) in
@@ -61,14 +71,118 @@ public final class AVCaptureDevice: NSObject, Sendable {
     public var position: Position { device.position }
     public func hasMediaType(_ type: AVMediaType) -> Bool { device.mediaType == type }
 
-    // What the hardware would have to do cannot be set: an app that asks first, as it must on iOS, does not try.
-    public var hasTorch: Bool { false }
-    public var hasFlash: Bool { false }
+    public enum TorchMode: String, Sendable, Hashable { case off, on, auto }
+    public enum FlashMode: String, Sendable, Hashable { case off, on, auto }
+
+    public enum FocusMode: String, Sendable, Hashable {
+        case locked
+        case autoFocus = "auto"
+        case continuousAutoFocus = "continuous"
+    }
+
+    public enum ExposureMode: String, Sendable, Hashable {
+        case locked
+        case autoExpose = "auto"
+        case continuousAutoExposure = "continuous"
+    }
+
+    public enum WhiteBalanceMode: String, Sendable, Hashable {
+        case locked
+        case autoWhiteBalance = "auto"
+        case continuousAutoWhiteBalance = "continuous"
+    }
+
+    // No driver of Linux has points of interest.
     public var isFocusPointOfInterestSupported: Bool { false }
     public var isExposurePointOfInterestSupported: Bool { false }
 
-    public var minAvailableVideoZoomFactor: Double { 1 }
-    public var maxAvailableVideoZoomFactor: Double { device.mediaType == .video ? 8 : 1 }
+    private func range(_ control: CaptureControl) -> ClosedRange<Double>? {
+        if case .range(let range) = device.controls[control] { range } else { nil }
+    }
+
+    private func can(_ word: String, _ control: CaptureControl) -> Bool {
+        if case .words(let words) = device.controls[control] { words.contains(word) } else { false }
+    }
+
+    private func number(_ control: CaptureControl) -> Double? {
+        if case .number(let number) = state.withLock({ $0.settings[control] }) { number } else { nil }
+    }
+
+    private func word(_ control: CaptureControl) -> String {
+        if case .word(let word) = state.withLock({ $0.settings[control] }) { word } else { "" }
+    }
+
+    private func set(_ control: CaptureControl, _ setting: CaptureDevice.Setting) throws(SessionError) {
+        guard let session = state.withLock({ $0.isLocked ? $0.session : nil }) else {
+            throw SessionError(.notReady, "lock the device first")
+        }
+        let device = device
+        try waiting { () async throws(SessionError) in try await session.set(control, to: setting, of: device) }
+        state.withLock { $0.settings[control] = setting }
+    }
+
+    /// As a property of iOS is set: a value that is not possible is logged, and changes nothing.
+    private func assign(_ control: CaptureControl, _ setting: CaptureDevice.Setting) {
+        do throws(SessionError) { try set(control, setting) } catch { logged(control.rawValue, error) }
+    }
+
+    public var hasTorch: Bool { device.controls[.torch] != nil }
+    public var hasFlash: Bool { device.controls[.flash] != nil }
+    public var torchLevel: Float { Float(number(.torch) ?? 0) }
+    public var isTorchActive: Bool { torchLevel > 0 }
+    public func isTorchModeSupported(_ mode: TorchMode) -> Bool { mode == .off || (mode == .on && hasTorch) }
+
+    /// The device must be locked.
+    public var torchMode: TorchMode {
+        get { isTorchActive ? .on : .off }
+        set {
+            guard newValue != .auto else {
+                return logged("torchMode", SessionError(.notSupported, "the light cannot be automatic"))
+            }
+            assign(.torch, .number(newValue == .on ? 1 : 0))
+        }
+    }
+
+    /// - Parameter level: above 0, at most 1. The device must be locked.
+    public func setTorchModeOn(level: Float) throws { try set(.torch, .number(Double(level))) }
+
+    public func isFocusModeSupported(_ mode: FocusMode) -> Bool { can(mode.rawValue, .focus) }
+    /// The device must be locked.
+    public var focusMode: FocusMode {
+        get { FocusMode(rawValue: word(.focus)) ?? .locked }
+        set { assign(.focus, .word(newValue.rawValue)) }
+    }
+
+    public var isLockingFocusWithCustomLensPositionSupported: Bool { range(.lensPosition) != nil }
+    /// 0: near; 1: far.
+    public var lensPosition: Float { Float(number(.lensPosition) ?? 0) }
+    public func setFocusModeLocked(lensPosition: Float) throws {
+        try set(.lensPosition, .number(Double(lensPosition)))
+        state.withLock { $0.settings[.focus] = .word(FocusMode.locked.rawValue) }
+    }
+
+    public func isExposureModeSupported(_ mode: ExposureMode) -> Bool { can(mode.rawValue, .exposure) }
+    /// The device must be locked.
+    public var exposureMode: ExposureMode {
+        get { ExposureMode(rawValue: word(.exposure)) ?? .continuousAutoExposure }
+        set { assign(.exposure, .word(newValue.rawValue)) }
+    }
+
+    /// In EV.
+    public var minExposureTargetBias: Float { Float(range(.exposureBias)?.lowerBound ?? 0) }
+    public var maxExposureTargetBias: Float { Float(range(.exposureBias)?.upperBound ?? 0) }
+    public var exposureTargetBias: Float { Float(number(.exposureBias) ?? 0) }
+    public func setExposureTargetBias(_ bias: Float) throws { try set(.exposureBias, .number(Double(bias))) }
+
+    public func isWhiteBalanceModeSupported(_ mode: WhiteBalanceMode) -> Bool { can(mode.rawValue, .whiteBalance) }
+    /// The device must be locked.
+    public var whiteBalanceMode: WhiteBalanceMode {
+        get { WhiteBalanceMode(rawValue: word(.whiteBalance)) ?? .continuousAutoWhiteBalance }
+        set { assign(.whiteBalance, .word(newValue.rawValue)) }
+    }
+
+    public var minAvailableVideoZoomFactor: Double { range(.zoom)?.lowerBound ?? 1 }
+    public var maxAvailableVideoZoomFactor: Double { range(.zoom)?.upperBound ?? 1 }
 
     /// - Throws: `NotReady` if it is no input yet, `IsBusy` while another program changes it.
     public func lockForConfiguration() throws {
@@ -91,21 +205,15 @@ public final class AVCaptureDevice: NSObject, Sendable {
 
     /// Must be locked; a factor that is not possible is logged, and changes nothing.
     public var videoZoomFactor: Double {
-        get { state.withLock { $0.zoom } }
-        set {
-            guard let session = state.withLock({ $0.isLocked ? $0.session : nil }) else {
-                return logged("videoZoomFactor", SessionError(.notReady, "lock the device first"))
-            }
-            let device = device
-            let isSet: Void? = trying("videoZoomFactor") { () async throws(SessionError) in
-                try await session.setZoomFactor(newValue, of: device)
-            }
-            if isSet != nil { state.withLock { $0.zoom = newValue } }
-        }
+        get { number(.zoom) ?? 1 }
+        set { assign(.zoom, .number(newValue)) }
     }
 
     fileprivate func belongs(to session: CaptureSession?) {
-        state.withLock { $0 = (session, session == nil ? 1 : $0.zoom, false) }
+        state.withLock { state in
+            (state.session, state.isLocked) = (session, false)
+            if session == nil { state.settings[.zoom] = nil }
+        }
     }
 }
 
@@ -320,7 +428,16 @@ public final class AVCaptureVideoPreviewLayer: AVCaptureOutput, @unchecked Senda
 
 // MARK: Photos
 
-public final class AVCapturePhotoSettings: NSObject, Sendable {}
+// SAFETY: what changes is behind a lock.
+public final class AVCapturePhotoSettings: NSObject, @unchecked Sendable {
+    private let flash = Mutex(AVCaptureDevice.FlashMode.off)
+
+    /// `auto` is off: no camera of Linux says how dark it is.
+    public var flashMode: AVCaptureDevice.FlashMode {
+        get { flash.withLock { $0 } }
+        set { flash.withLock { $0 = newValue } }
+    }
+}
 
 /// A photo in JPEG.
 public final class AVCapturePhoto: NSObject, Sendable {
@@ -346,6 +463,7 @@ public final class AVCapturePhotoOutput: AVCaptureOutput, @unchecked Sendable {
     public func capturePhoto(with settings: AVCapturePhotoSettings, delegate: any AVCapturePhotoCaptureDelegate) {
         let told = Told(delegate)
         let session = session
+        let flash = settings.flashMode == .on
         Task {
             let file = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).jpg")
             defer { try? FileManager.default.removeItem(at: file) }
@@ -353,7 +471,7 @@ public final class AVCapturePhotoOutput: AVCaptureOutput, @unchecked Sendable {
             var problem: (any Error)?
             do {
                 guard let session else { throw SessionError(.notReady, "add the output to a session first") }
-                try await session.capturePhoto(to: file.path)
+                try await session.capturePhoto(to: file.path, flash: flash)
                 data = try Data(contentsOf: file)
             } catch {
                 problem = error

@@ -31,6 +31,39 @@ public struct CaptureDevice: Sendable, Hashable, Identifiable {
     public let formats: [Format]
     /// What a session with this camera can have; none for a microphone.
     public let presets: Set<CaptureSession.Preset>
+    /// What can be set of a camera, as ``CaptureSession/set(_:to:of:)`` takes it, and what is set now. A camera whose
+    /// driver does not answer has only a zoom.
+    public let controls: [Control: Ability]
+    public let controlValues: [Control: Setting]
+
+    public typealias Control = CaptureControl
+
+    public enum Ability: Sendable, Hashable {
+        case range(ClosedRange<Double>)
+        case words([String])
+    }
+
+    public enum Setting: Sendable, Hashable {
+        case number(Double)
+        case word(String)
+
+        init?(_ value: Value) {
+            if let number = value.doubleValue {
+                self = .number(number)
+            } else if let word = value.stringValue {
+                self = .word(word)
+            } else {
+                return nil
+            }
+        }
+
+        var value: Value {
+            switch self {
+            case .number(let number): .double(number)
+            case .word(let word): .string(word)
+            }
+        }
+    }
 
     /// Finds devices (AVCaptureDevice.DiscoverySession).
     public struct DiscoverySession: Sendable {
@@ -76,6 +109,13 @@ public struct CaptureDevice: Sendable, Hashable, Identifiable {
         localizedName = fields["name"]?.stringValue ?? id
         position = Position(rawValue: fields["position"]?.stringValue ?? "") ?? .unspecified
         inUseBy = fields["in-use-by"]?.stringValue ?? ""
+        controls = Self.named(fields["controls"]) { value in
+            if let ends = value.structureValue?.compactMap(\.doubleValue), ends.count == 2, ends[0] <= ends[1] {
+                return .range(ends[0]...ends[1])
+            }
+            return value.arrayValue.map { .words($0.compactMap(\.stringValue)) }
+        }
+        controlValues = Self.named(fields["control-values"]) { Setting($0) }
         formats = (fields["formats"]?.arrayValue ?? []).compactMap { format in
             guard let parts = format.structureValue, parts.count == 5, let width = parts[0].uint32Value,
                 let height = parts[1].uint32Value, let frames = parts[2].uint32Value,
@@ -86,5 +126,13 @@ public struct CaptureDevice: Sendable, Hashable, Identifiable {
                 pixels: pixels)
         }
         presets = Set((fields["presets"]?.stringsValue ?? []).compactMap(CaptureSession.Preset.init))
+    }
+
+    private static func named<Answer>(_ value: Value?, _ body: (Value) -> Answer?) -> [Control: Answer] {
+        var all: [Control: Answer] = [:]
+        for (name, value) in value?.asProperties ?? [:] {
+            if let control = Control(rawValue: name), let answer = body(value) { all[control] = answer }
+        }
+        return all
     }
 }

@@ -339,13 +339,16 @@ public actor CaptureSession {
     // MARK: Photos
 
     /// Saves the next picture, also while a film is recorded.
-    /// - Parameter file: ends in `.jpg` or `.png`; nil: a new file in the user's folder for pictures.
+    /// - Parameters:
+    ///   - file: ends in `.jpg` or `.png`; nil: a new file in the user's folder for pictures.
+    ///   - flash: whether the light of the camera is on meanwhile; nil: as the control `flash` says.
     /// - Returns: the path of the file.
+    /// - Throws: `NotSupported` for a flash that the camera does not have.
     @discardableResult
     public func capturePhoto(
-        to file: String? = nil, orientation: Orientation? = nil
+        to file: String? = nil, orientation: Orientation? = nil, flash: Bool? = nil
     ) async throws(SessionError) -> String {
-        try await done(try await photo(file, orientation, 1))
+        try await done(try await photo(file, orientation, 1, flash))
     }
 
     /// Saves the next pictures, one directly after the other.
@@ -364,12 +367,13 @@ public actor CaptureSession {
     }
 
     /// - Returns: the number of the first one.
-    private func photo(_ file: String?, _ orientation: Orientation?, _ count: UInt32) async throws(SessionError)
-        -> UInt32
-    {
+    private func photo(
+        _ file: String?, _ orientation: Orientation?, _ count: UInt32, _ flash: Bool? = nil
+    ) async throws(SessionError) -> UInt32 {
         var options: [(String, Value)] = []
         if let orientation { options.append(("orientation", .uint32(orientation.rawValue))) }
         if count != 1 { options.append(("burst", .uint32(count))) }
+        if let flash { options.append(("flash", .string(flash ? "on" : "off"))) }
         let answer = try await ask("CapturePhoto", [.string(file.map(Self.path) ?? ""), .properties(options)])
         guard let number = answer.first?.uint32Value else {
             throw SessionError(.mediaServicesFailed, "the plugin for cameras has given the photo no number")
@@ -401,7 +405,16 @@ public actor CaptureSession {
         try await set("zoom", .double(factor), of: device)
     }
 
-    /// Sets another control by its name on the bus, such as `torch`.
+    /// Sets what a camera has (``CaptureDevice/controls``). The device must be locked. The light goes out when the session stops.
+    /// - Throws: `NotSupported` for what cannot be set of the camera; `BadParameter` for a value that is not possible;
+    ///   `ResourceNotAvailable` or `TimedOut` if its driver refuses or does not answer.
+    public func set(
+        _ control: CaptureControl, to setting: CaptureDevice.Setting, of device: CaptureDevice
+    ) async throws(SessionError) {
+        try await set(control.rawValue, setting.value, of: device)
+    }
+
+    /// Sets a control by its name on the bus, such as `torch`.
     /// - Throws: `NotSupported` for what cannot be set of the camera.
     public func set(_ control: String, _ value: Value, of device: CaptureDevice) async throws(SessionError) {
         try await ask("SetControl", [.string(device.id), .string(control), .variant(value)])

@@ -1,24 +1,15 @@
 package import PluginAPI
 
-/// What a client has set of a camera between LockForConfiguration and UnlockForConfiguration (AVCaptureDevice).
+/// What is set of a camera in a session, and what can be set: digitally, by its driver, and of its light.
 ///
-/// Only the zoom can be set: it is digital, a part of the picture that is made as large as the whole. What the hardware of a
-/// camera would have to do is refused, and nothing is ignored.
+/// What a camera does not have is refused, and nothing is ignored.
 package struct CaptureControls: Sendable, Hashable {
-    /// What AVCaptureDevice can set. The raw value is the name on the wire.
-    package enum Name: String, Sendable, Hashable, CaseIterable {
-        case zoom, torch, flash, focus, exposure, stabilization
-        case focusPoint = "focus-point"
-        case exposurePoint = "exposure-point"
-        case exposureBias = "exposure-bias"
-        case whiteBalance = "white-balance"
-    }
-
-    /// A value from the wire.
-    package enum Setting: Sendable, Hashable {
-        case number(Double)
-        /// Of any other type.
-        case other
+    /// What the hardware has to do.
+    package enum Deed: Sendable, Hashable {
+        /// Nothing: it is done to the pictures, or at the next photo.
+        case nothing
+        case writes([VideoWrite])
+        case brightness(Int)
     }
 
     /// The factors of the zoom that are possible.
@@ -26,27 +17,61 @@ package struct CaptureControls: Sendable, Hashable {
 
     /// 1: the whole picture.
     package private(set) var zoom = 1.0
+    /// Whether the light is on while a photo is taken.
+    package private(set) var hasFlash = false
+    /// Of the camera, as its driver said last.
+    package var video = VideoControls()
+    /// Nil: there is none.
+    package var light: CameraLight?
 
     package init() {}
 
+    /// Of a camera: what its hardware has.
+    package init(_ video: VideoControls, _ light: CameraLight?) { (self.video, self.light) = (video, light) }
+
+    package var abilities: [CaptureControl: CameraAbility] {
+        var abilities = video.abilities
+        abilities[.zoom] = .range(Self.zooms)
+        if light != nil { abilities[.torch] = .range(0...1) }
+        if abilities[.torch] != nil { abilities[.flash] = .words(["off", "on"]) }
+        return abilities
+    }
+
+    package var values: [CaptureControl: CameraSetting] {
+        var values = video.values
+        values[.zoom] = .number(zoom)
+        if let light { values[.torch] = .number(light.level) }
+        if abilities[.flash] != nil { values[.flash] = .word(hasFlash ? "on" : "off") }
+        return values
+    }
+
     /// - Parameter camera: its name, for the refusal.
+    /// - Returns: what the hardware has to do for it.
     /// - Throws: `BadParameter` for a control that does not exist and a value that is not possible, `NotSupported` for what the
     ///   camera does not have.
-    package mutating func set(_ name: String, _ setting: Setting, of camera: String) throws(SessionError) {
-        guard let control = Name(rawValue: name) else {
-            let names = Name.allCases.map(\.rawValue).sorted().joined(separator: ", ")
+    package mutating func set(
+        _ name: String, _ setting: CameraSetting, of camera: String
+    ) throws(SessionError) -> Deed {
+        guard let control = CaptureControl(rawValue: name) else {
+            let names = CaptureControl.allCases.map(\.rawValue).sorted().joined(separator: ", ")
             throw .badParameter("there is no control '\(name)'; the controls are \(names)")
         }
-        guard control == .zoom else {
+        let abilities = abilities
+        guard let ability = abilities[control] else {
+            let names = abilities.keys.map(\.rawValue).sorted().joined(separator: ", ")
             throw SessionError(
-                .notSupported,
-                "the \(control.rawValue) of '\(camera)' cannot be set; only the zoom can, which is digital")
+                .notSupported, "the \(control.rawValue) of '\(camera)' cannot be set; what can be set: \(names)")
         }
-        guard case .number(let factor) = setting, Self.zooms.contains(factor) else {
-            throw .badParameter(
-                "the zoom must be a number (d) from \(Int(Self.zooms.lowerBound)) to \(Int(Self.zooms.upperBound))")
+        try ability.check(setting, control)
+        switch (control, setting) {
+        case (.zoom, .number(let factor)): zoom = factor
+        case (.flash, .word(let word)): hasFlash = word == "on"
+        case (.torch, .number(let level)):
+            if let light { return .brightness(light.brightness(of: level)) }
+            return .writes(video.writes(control, setting))
+        case _: return .writes(video.writes(control, setting))
         }
-        zoom = factor
+        return .nothing
     }
 
     /// What a picture loses at each side to be zoomed.

@@ -51,12 +51,15 @@ package struct CaptureSource: Sendable, Hashable {
     package let position: CapturePosition
     /// Of a camera.
     package let formats: [CaptureFormat]
+    /// The device of Video4Linux, such as `/dev/video0`; nil: it has none.
+    package let videoDevice: String?
 
     package init(
         id: String, name: String, media: CaptureMediaType, position: CapturePosition = .unspecified,
-        formats: [CaptureFormat] = []
+        formats: [CaptureFormat] = [], videoDevice: String? = nil
     ) {
         (self.id, self.name, self.media, self.position, self.formats) = (id, name, media, position, formats)
+        self.videoDevice = videoDevice
     }
 
     /// The presets that it can have; none for a microphone.

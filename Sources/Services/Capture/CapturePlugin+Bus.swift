@@ -33,7 +33,10 @@ extension CapturePlugin {
                     let devices = (cameras + microphones).filter { device in
                         (media == nil || device.media == media) && (position == nil || device.position == position)
                     }
-                    call.reply([.array(of: "a{sv}", devices.map { .properties(capture.fields($0)) })])
+                    let shown = devices.filter { $0.media == .video }
+                    capture.readControls(of: shown) { [unowned capture] in
+                        call.reply([.array(of: "a{sv}", devices.map { .properties(capture.fields($0)) })])
+                    }
                 }
                 if media == .video { return answer([]) }
                 capture.microphones(answer)
@@ -95,20 +98,39 @@ extension CapturePlugin {
                         ])
                     })
             ),
-            (
-                "controls",
-                .properties(
-                    device.media == .video
-                        ? [
-                            (
-                                "zoom",
-                                .structure([
-                                    .double(CaptureControls.zooms.lowerBound),
-                                    .double(CaptureControls.zooms.upperBound),
-                                ])
-                            )
-                        ] : [])
-            ),
+            ("controls", .properties(device.media == .video ? abilities(of: device) : [])),
+            ("control-values", .properties(device.media == .video ? hardware.controls(of: device.id).wire : [])),
         ]
+    }
+
+    private func abilities(of device: CaptureSource) -> [(String, Value)] {
+        hardware.controls(of: device.id).abilities.sorted { $0.key.rawValue < $1.key.rawValue }.map {
+            control, ability in
+            switch ability {
+            case .range(let range):
+                (control.rawValue, .structure([.double(range.lowerBound), .double(range.upperBound)]))
+            case .words(let words): (control.rawValue, .strings(words))
+            }
+        }
+    }
+}
+
+extension CaptureControls {
+    /// What is set, by name.
+    var wire: [(String, Value)] {
+        values.sorted { $0.key.rawValue < $1.key.rawValue }.compactMap { control, setting in
+            switch setting {
+            case .number(let number): (control.rawValue, .double(number))
+            case .word(let word): (control.rawValue, .string(word))
+            case .other: nil
+            }
+        }
+    }
+}
+
+extension CameraSetting {
+    init(_ value: Value) {
+        let value = value.unwrapped
+        self = value.doubleValue.map { .number($0) } ?? value.stringValue.map { .word($0) } ?? .other
     }
 }

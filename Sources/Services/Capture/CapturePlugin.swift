@@ -18,6 +18,7 @@ public final class CapturePlugin: Plugin {
     let host: PluginHost
     let callers: FreeCallers
     let monitor: CameraMonitor
+    let hardware: CameraHardware
     let journal: TakeJournal
     private(set) var sessions: [UInt64: CaptureSession] = [:]
     /// Which session may change a device, by its id.
@@ -36,6 +37,7 @@ public final class CapturePlugin: Plugin {
         self.host = host
         callers = FreeCallers(on: host.connection)
         monitor = CameraMonitor(on: host.loop)
+        hardware = CameraHardware(on: host.loop)
         shutter = ShutterSound(on: host.connection) { [unowned host] in host.complain($0) }
         journal = TakeJournal(in: state)
         // Also while the user does nothing, as with a film of the door.
@@ -54,6 +56,7 @@ public final class CapturePlugin: Plugin {
             emit("DeviceDisconnected", [.string(id)])
             for session in sessions.values { session.cameraDisconnected(id) }
         }
+        hardware.onIdle = { [unowned self] in endIfDone() }
         host.connection.objects.export(self, at: PluginKind.capture.objectPath, interfaces: [CapturePlugin.interface])
     }
 
@@ -64,7 +67,7 @@ public final class CapturePlugin: Plugin {
     }
 
     private func endIfDone() {
-        guard sessions.isEmpty, let done = ending else { return }
+        guard sessions.isEmpty, hardware.isIdle, let done = ending else { return }
         ending = nil
         host.connection.flush()
         done()
@@ -76,6 +79,11 @@ public final class CapturePlugin: Plugin {
     }
 
     // MARK: Devices
+
+    /// Reads what can be set of cameras.
+    func readControls(of cameras: [CaptureSource], _ done: @escaping () -> Void) {
+        hardware.read(cameras, among: monitor.cameras.map(\.device), done)
+    }
 
     /// The microphones as the daemon knows them; the first one is that of the route.
     func microphones(_ reply: @escaping ([CaptureSource]) -> Void) {

@@ -64,7 +64,7 @@ extension CaptureSession {
                         throw Failure(error)
                     }
                 }),
-            .init("Controls", "a{sv}", { .properties([("zoom", .double($0.controls.zoom))]) }),
+            .init("Controls", "a{sv}", { .properties($0.controls.wire) }),
             .init("Format", "(uuuu)", { $0.format }),
             .init("Inputs", "aa{sv}", { $0.inputs }),
             .init("Outputs", "aa{sv}", { $0.outputs }),
@@ -237,7 +237,7 @@ extension CaptureSession {
                         let id = try session.change { (configuration) throws(SessionError) in
                             try configuration.addInput(device)
                         }
-                        call.reply([.uint32(id)])
+                        session.readControls(of: device) { call.reply([.uint32(id)]) }
                     } catch {
                         call.fail(error)
                     }
@@ -302,7 +302,7 @@ extension CaptureSession {
                 ])
             },
             method("CapturePhoto", "sa{sv}") { (session, call) throws(Failure) in
-                let reader = try OptionReader(call.arguments[1], known: ["format", "orientation", "burst"])
+                let reader = try OptionReader(call.arguments[1], known: ["format", "orientation", "burst", "flash"])
                 var options = PhotoOptions()
                 options.format = try reader.word("format")
                 options.orientation = try orientation(reader)
@@ -311,6 +311,12 @@ extension CaptureSession {
                     throw Failure(.badParameter("'burst' must be from 1 to \(BurstNames.most), not \(count)"))
                 }
                 options.count = Int(count)
+                switch try reader.string("flash") {
+                case nil: break
+                case "on": options.hasFlash = true
+                case "off": options.hasFlash = false
+                case .some(let word): throw Failure(.badParameter("'flash' must be off or on, not \(quoted(word))"))
+                }
                 do throws(SessionError) {
                     call.reply([.uint32(try session.photo(call.arguments[0].stringValue ?? "", options))])
                 } catch {
@@ -342,31 +348,17 @@ extension CaptureSession {
                 session.changing { session.stopRecording { answer(call, $0) } }
             },
             method("LockForConfiguration", "s") { (session, call) throws(Failure) in
-                let id = call.arguments[0].stringValue ?? ""
-                // Also one that is added by the configuration that has begun.
-                guard session.uses(id) || session.configuration.next.inputs.contains(where: { $0.device.id == id })
-                else {
-                    throw Failure(.badParameter("\(quoted(id)) is no input of this session"))
-                }
-                if let holder = session.plugin.locks[id], holder != session.number {
-                    let name = session.plugin.sessions[holder]?.name ?? "another session"
-                    throw Failure(SessionError(.isBusy, "'\(name)' has locked the device"))
-                }
-                session.plugin.locks[id] = session.number
-                call.reply()
+                try session.lock(call.arguments[0].stringValue ?? "") { call.reply() }
             },
             method("SetControl", "ssv") { (session, call) throws(Failure) in
-                let number = call.arguments[2].unwrapped.doubleValue
                 do throws(SessionError) {
-                    try session.changing { () throws(SessionError) in
-                        try session.set(
-                            call.arguments[1].stringValue ?? "", number.map { .number($0) } ?? .other,
-                            of: call.arguments[0].stringValue ?? "")
-                    }
+                    try session.set(
+                        call.arguments[1].stringValue ?? "", CameraSetting(call.arguments[2]),
+                        of: call.arguments[0].stringValue ?? ""
+                    ) { answer(call, $0) }
                 } catch {
                     throw Failure(error)
                 }
-                call.reply()
             },
             method("UnlockForConfiguration", "s") { (session, call) throws(Failure) in
                 let id = call.arguments[0].stringValue ?? ""

@@ -44,6 +44,8 @@ final class CaptureSession {
         var orientation: CaptureOrientation?
         /// How many, one directly after the other.
         var count = 1
+        /// Whether the light of the camera is on meanwhile; nil: as the session was told.
+        var hasFlash: Bool?
     }
 
     enum Running: Equatable {
@@ -81,6 +83,17 @@ final class CaptureSession {
     /// How the camera is held, for films and photos that begin from now on.
     var orientation = CaptureOrientation.upright
     private(set) var controls = CaptureControls()
+    /// The camera whose light this session has switched on.
+    private var lit: CaptureSource?
+    /// Photos that wait until the camera has got used to the light, and all that need the light.
+    private var unlitPhotos: [(SessionError?) -> Void] = []
+    private var litPhotos = 0
+    /// Whether the light is on for them, and how bright it was before.
+    private var isFlashing = false
+    private var levelBefore = 0.0
+    /// Seconds in which a camera gets used to the light.
+    private static let flashTime = 0.6
+    private lazy var flash = Timer(on: plugin.host.loop) { [unowned self] in takeLitPhotos(nil) }
     private var isClosing = false
     private var startReply: Reply?
     private var stopReplies: [Reply] = []
@@ -165,7 +178,9 @@ final class CaptureSession {
             return reply(.failure(Failure(error)))
         }
         self.engine = engine
+        isSecondStart = false
         if arrangement.output(.photo)?.options.hasShutterSound == true { plugin.shutter.prepare() }
+        takeControls(of: device)
         engine.controls = controls
         running = .starting
         startReply = reply
@@ -184,7 +199,11 @@ final class CaptureSession {
         guard case .starting = running, engine == nil, let reply = startReply else { return }
         (running, startReply) = (.no, nil)
         start(reply)
+        isSecondStart = true
     }
+
+    /// Whether the camera was tried before, by the same call.
+    private var isSecondStart = false
 
     private static func gone(_ device: CaptureSource) -> SessionError {
         SessionError(.resourceNotAvailable, "the camera '\(device.name)' is not connected")
@@ -284,6 +303,7 @@ final class CaptureSession {
         stream?.fail(SessionError(.cancelled, "the capture session has stopped"))
         engine?.close()
         engine = nil
+        darken()
         running = .no
         _ = driver?.take(.stopped)
         setInterruption("")
@@ -304,6 +324,7 @@ final class CaptureSession {
     private func closeNow() {
         for stream in leavingStreams + [live].compactMap(\.self) { stream.close() }
         live = nil
+        darken()
         audio?.close { _ in }
         audio = nil
         driver = nil
@@ -589,7 +610,11 @@ final class CaptureSession {
             throw SessionError(
                 .notSupported, "a photo in PNG has no orientation: use jpeg, or the orientation 0")
         }
-        if configuration.current.output(.photo)?.options.hasShutterSound == true { plugin.shutter.play() }
+        let hasFlash = options.hasFlash ?? controls.hasFlash
+        if hasFlash, controls.abilities[.flash] == nil {
+            let camera = configuration.current.camera?.name ?? ""
+            throw SessionError(.notSupported, "'\(camera)' has no light: take the photo without flash")
+        }
         let first = lastPhoto &+ 1
         lastPhoto &+= UInt32(options.count)
         let count = options.count
@@ -605,28 +630,139 @@ final class CaptureSession {
             }
             emit("DidCapturePhoto", [.uint32(first &+ UInt32(place - 1)), .string(name), .string(message)])
         }
-        if count == 1 {
-            engine.photo(format, orientation) { [weak self] result in if self != nil { save(1, result) } }
-        } else {
+        func take(_ done: @escaping () -> Void) {
+            if configuration.current.output(.photo)?.options.hasShutterSound == true { plugin.shutter.play() }
+            guard count > 1 else {
+                return engine.photo(format, orientation) { [weak self] result in
+                    done()
+                    if self != nil { save(1, result) }
+                }
+            }
             engine.photos(count, format, orientation) { [weak self] place, result in
+                if place == count { done() }
                 if self != nil { save(place, result) }
             }
+        }
+        guard hasFlash else {
+            take {}
+            return first
+        }
+        withLight { [weak self] problem in
+            guard let problem else { return take { self?.endLitPhoto() } }
+            for place in 1...count { save(place, .failure(problem)) }
+            self?.endLitPhoto()
         }
         return first
     }
 
     // MARK: Controls
 
+    /// Locks a device that is an input, and reads what can be set of it.
+    func lock(_ id: String, _ done: @escaping () -> Void) throws(Failure) {
+        // Also one that is added by the configuration that has begun.
+        let inputs = configuration.current.inputs + configuration.next.inputs
+        guard let device = inputs.first(where: { $0.device.id == id })?.device else {
+            throw Failure(.badParameter("\(quoted(id)) is no input of this session"))
+        }
+        if let holder = plugin.locks[id], holder != number {
+            let name = plugin.sessions[holder]?.name ?? "another session"
+            throw Failure(SessionError(.isBusy, "'\(name)' has locked the device"))
+        }
+        plugin.locks[id] = number
+        readControls(of: device, done)
+    }
+
+    /// Asks the driver of a camera what can be set of it.
+    func readControls(of device: CaptureSource, _ done: @escaping () -> Void) {
+        guard device.media == .video else { return done() }
+        plugin.readControls(of: [device]) { [weak self] in
+            self?.changing { self?.takeControls(of: device) }
+            done()
+        }
+    }
+
+    /// What the driver of a camera has said last.
+    private func takeControls(of device: CaptureSource) {
+        guard configuration.next.camera?.id == device.id else { return }
+        let found = plugin.hardware.controls(of: device.id)
+        (controls.video, controls.light) = (found.video, found.light)
+    }
+
     /// Sets a control of the camera, which the session has locked.
-    func set(_ control: String, _ setting: CaptureControls.Setting, of device: String) throws(SessionError) {
-        guard plugin.locks[device] == number else {
+    func set(
+        _ control: String, _ setting: CameraSetting, of id: String, _ reply: @escaping Reply
+    ) throws(SessionError) {
+        guard plugin.locks[id] == number else {
             throw SessionError(.notReady, "lock the device first: call LockForConfiguration")
         }
-        guard let input = configuration.next.inputs.first(where: { $0.device.id == device })?.device,
-            input.media == .video
+        guard let device = configuration.next.inputs.first(where: { $0.device.id == id })?.device,
+            device.media == .video
         else { throw SessionError(.notSupported, "a microphone has no controls") }
-        try controls.set(control, setting, of: input.name)
+        let deed = try changing { () throws(SessionError) in try controls.set(control, setting, of: device.name) }
         engine?.controls = controls
+        if control == CaptureControl.torch.rawValue { lit = setting == .number(0) ? nil : device }
+        plugin.hardware.perform(deed, of: device, control) { [weak self] result in
+            self?.changing { self?.takeControls(of: device) }
+            reply(result.mapError { Failure($0) })
+        }
+    }
+
+    // MARK: The light
+
+    /// The light that this session has switched on goes out with it.
+    private func darken() {
+        flash.disarm()
+        takeLitPhotos(SessionError(.cancelled, "the session was stopped"))
+        guard let device = lit else { return }
+        lit = nil
+        setLight(0, of: device) { _ in }
+    }
+
+    private func setLight(_ level: Double, of device: CaptureSource, _ done: @escaping (SessionError?) -> Void) {
+        let name = CaptureControl.torch.rawValue
+        do throws(SessionError) {
+            let deed = try controls.set(name, .number(level), of: device.name)
+            plugin.hardware.perform(deed, of: device, name) { [weak self] result in
+                self?.changing { self?.takeControls(of: device) }
+                if case .failure(let error) = result { done(error) } else { done(nil) }
+            }
+        } catch {
+            done(error)
+        }
+    }
+
+    /// Switches the light on for a photo, which is taken when the camera has got used to the light.
+    /// - Parameter body: gets the reason if there is no light. ``endLitPhoto()`` follows.
+    private func withLight(_ body: @escaping (SessionError?) -> Void) {
+        guard let device = configuration.current.camera else { return }
+        unlitPhotos.append(body)
+        litPhotos += 1
+        guard litPhotos == 1 else {
+            if isFlashing { flash.arm(after: Self.flashTime) }
+            return
+        }
+        levelBefore = lit == nil ? 0 : 1
+        if lit != nil, case .number(let level) = controls.values[.torch] { levelBefore = level }
+        lit = device
+        setLight(1, of: device) { [weak self] problem in
+            guard let self else { return }
+            isFlashing = problem == nil
+            if isFlashing { flash.arm(after: Self.flashTime) } else { takeLitPhotos(problem) }
+        }
+    }
+
+    private func takeLitPhotos(_ problem: SessionError?) {
+        let waiting = unlitPhotos
+        unlitPhotos = []
+        for body in waiting { body(problem) }
+    }
+
+    private func endLitPhoto() {
+        litPhotos -= 1
+        guard litPhotos == 0, let device = lit else { return }
+        isFlashing = false
+        if levelBefore == 0 { lit = nil }
+        setLight(levelBefore, of: device) { _ in }
     }
 
     // MARK: Cameras that come and go
@@ -647,7 +783,14 @@ final class CaptureSession {
         guard let device = configuration.current.camera else { return }
         let text = "the camera '\(device.name)': \(message)"
         if case .starting = running {
-            return failStart(Failure(SessionError(.resourceNotAvailable, text)))
+            let failure = Failure(SessionError(.resourceNotAvailable, text))
+            guard !isSecondStart else { return failStart(failure) }
+            // With PipeWire 1.4, a camera without hardware leaves with its last reader, and is there again at once.
+            isSecondStart = true
+            engine?.close()
+            engine = nil
+            _ = driver?.take(.stopped)
+            return later.arm(after: CameraMonitor.changeTime)
         }
         guard isRunning else { return }
         if lostCamera == nil {

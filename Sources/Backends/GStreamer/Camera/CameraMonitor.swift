@@ -243,7 +243,8 @@ private enum CameraFacts {
         let place = text("sessiond.camera.position") ?? text("api.libcamera.location")
         return CaptureSource(
             id: id, name: text("node.description") ?? String(cString: name), media: .video,
-            position: place.flatMap(CapturePosition.init) ?? .unspecified, formats: formats(of: handle))
+            position: place.flatMap(CapturePosition.init) ?? .unspecified, formats: formats(of: handle),
+            videoDevice: text("api.v4l2.path") ?? text("device.path"))
     }
 
     /// The sizes of a camera that can have any size within limits.
