@@ -16,10 +16,11 @@ struct PipeWireTests {
 
         /// - Parameters:
         ///   - output: of `[movie]` in the settings.
-        ///   - kind: of the server for the sound; PipeWire does both, and PulseAudio only that.
-        init(output: String? = nil, sound kind: ServerKind = .pipeWire) throws {
+        ///   - hasOwnSound: the sound has a server of its own.
+        init(output: String? = nil, hasOwnSound: Bool = false) throws {
             server = try PrivatePipeWire()
-            sound = kind == .pipeWire ? server : try kind.server()
+            let other: ServerKind = ServerKind.pulseAudio.isHere ? .pulseAudio : .pipeWire
+            sound = hasOwnSound ? try other.server() : server
             ear = try Ear(sound, sink: "speaker")
             bus = try PrivateBus()
             environment = VirtualCamera.environment(server).merging(bus.environment) { $1 }
@@ -73,6 +74,17 @@ struct PipeWireTests {
                 if moves(reader, within: 6) { return true }
             }
             return false
+        }
+
+        /// When a program sees the film again that connects every two seconds, in seconds; nil: not in half a minute.
+        func timeUntilSeen() throws -> Double? {
+            let start = monotonicNow()
+            while monotonicNow() < start + 30 {
+                let reader = try self.reader()
+                defer { reader.leave() }
+                if moves(reader, within: 2) { return monotonicNow() - start }
+            }
+            return nil
         }
 
         /// Whether it reads one picture after the other.
@@ -168,16 +180,33 @@ struct PipeWireTests {
         #expect(watch.isRunning)
     }
 
-    /// The sound is not that server's.
-    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: it plays while PipeWire is away"))
-    func serverIsKilled_filmGoesOn() throws {
-        let stage = try Stage(sound: .pulseAudio)
+    @Test func serverIsKilledAndStartedAgain_filmGoesOn_andItsNodeComesBack() throws {
+        let stage = try Stage(hasOwnSound: true)
         let watch = try stage.watch("--output", "pipewire:film")
         let reader = try stage.reader()
         #expect(eventually(timeout: 30) { reader.number() > 0 }, "\(reader.errors)")
-        stage.server.kill()
-        for _ in 0..<4 { #expect(stage.ear.waitUntil(440, above: -40, timeout: 10)) }
-        #expect(watch.isRunning, "\(watch.errors)")
+        for _ in 0..<2 {
+            stage.server.kill()
+            for _ in 0..<4 { #expect(stage.ear.waitUntil(440, above: -40, timeout: 10)) }
+            try stage.server.restart()
+            let time = try stage.timeUntilSeen()
+            #expect(time.map { $0 < 15 } == true, "\(time ?? -1) \(watch.errors)")
+            #expect(watch.isRunning, "\(watch.errors)")
+        }
+    }
+
+    @Test func sessionManagerIsStartedAgain_andTheNodeIsRead() throws {
+        let stage = try Stage(hasOwnSound: true)
+        let watch = try stage.watch("--output", "pipewire:film")
+        let reader = try stage.reader()
+        #expect(eventually(timeout: 30) { reader.number() > 0 }, "\(reader.errors)")
+        for _ in 0..<2 {
+            try stage.server.restartSessionManager()
+            for _ in 0..<3 { #expect(stage.ear.waitUntil(440, above: -40, timeout: 10)) }
+            let time = try stage.timeUntilSeen()
+            #expect(time.map { $0 < 15 } == true, "\(time ?? -1) \(watch.errors)")
+            #expect(watch.isRunning, "\(watch.errors)")
+        }
     }
 
     /// The node keeps the size of the first film, 320 × 180; the next one has half of its width.

@@ -17,6 +17,8 @@ final class PictureNode {
     private let relay: OpaquePointer
     /// The connection to the server; −1: none.
     private var server: Int32 = -1
+    /// Tells its end: GStreamer's sink takes pictures for a server that is gone, and says nothing.
+    private var ending: IOWatch?
     private var sender: FarPipeline?
     /// It is always there; see ``NodeWatch``.
     private var reader: FarPipeline?
@@ -92,6 +94,8 @@ final class PictureNode {
         close()
         server = PipeWireSocket.connect() ?? -1
         guard server >= 0, let made = makeSender() else { return fail() }
+        // Without an event to wait for, it gets the end alone.
+        ending = IOWatch(on: loop, descriptor: server, events: []) { [unowned self] _ in fail() }
         made.onFailed = { [unowned self] in fail() }
         sender = made
         watch = NodeWatch()
@@ -145,7 +149,7 @@ final class PictureNode {
 
     private func close() {
         shim_relay_give_to(relay, nil)
-        (sender, reader) = (nil, nil)
+        (sender, reader, ending) = (nil, nil, nil)
         if server >= 0 { Glibc.close(server) }
         server = -1
     }
