@@ -205,7 +205,7 @@ class Playback: FrontEnd {
                 sayPlainly("interrupted" + (names.isEmpty ? "" : " by " + Wording.list(names)))
             }
         case "paused": if announced != nil { sayPlainly("paused") }
-        case "stopped": lookForServer()
+        case "stopped": if announced == nil { lookForServer() } else { endIfStopped() }
         default: break
         }
     }
@@ -219,6 +219,21 @@ class Playback: FrontEnd {
             tellServer("no sound server") { [weak self] advice in
                 guard let self, announced == nil, let advice else { return }
                 end(Complaint.refused(advice))
+            }
+        }
+    }
+
+    /// Somebody else has stopped it, by MPRIS or a media key: that is the end, as it is of mpv. An item that ended or failed was
+    /// reported before this answer.
+    private func endIfStopped() {
+        plugin.get("State") { [weak self] state in
+            guard let self, state?.stringValue == "stopped" else { return }
+            service.call(
+                "Get", [.string(BusName.manager), .string("ServerConnected")], interface: StandardName.properties
+            ) { [weak self] answer in
+                // Without a sound server it waits for one.
+                guard let self, case .success(let values) = answer, values.first?.unwrapped.boolValue == true else { return }
+                end(hasFailed ? 1 : 0)
             }
         }
     }

@@ -44,6 +44,10 @@ import Testing
                 try builtProduct(named: "sessionctl"), arguments, environment: environment.merging(more) { $1 })
         }
 
+        func program(_ name: String, _ arguments: [String]) throws -> Child {
+            try Child(name, arguments, environment: environment)
+        }
+
         func terminal(_ arguments: [String]) throws -> PseudoTerminal {
             var variables = environment
             for name in ["PATH"] { variables[name] = ProcessInfo.processInfo.environment[name] }
@@ -155,6 +159,27 @@ import Testing
         watch.signal(SIGINT)
         #expect(watch.wait(timeout: 30) == .code(130))
         #expect(eventually(timeout: 30) { stage.screen.windows.isEmpty })
+    }
+
+    /// As a media key does it, and not its own key.
+    @Test func stopByMPRIS_endsWatch_andALongFilmGoesOnThere() throws {
+        let stage = try Stage()
+        let folder = try PrivateFolder()
+        let film = try Self.longFilm(in: folder)
+        let watch = try stage.sessionctl(["watch", "--name", "Film", "--from", "5:00", film])
+        #expect(eventually(timeout: 60) { (302..<315).contains(stage.screen.number()) }, "\(watch.errors)")
+        let key = try stage.program(
+            "dbus-send",
+            [
+                "--print-reply", "--dest=org.mpris.MediaPlayer2.sessiond", "/org/mpris/MediaPlayer2",
+                "org.mpris.MediaPlayer2.Player.Stop",
+            ])
+        #expect(key.wait(timeout: 20) == .code(0), "\(key.errors)")
+        #expect(watch.wait(timeout: 20) == .code(0), "\(watch.errors)")
+        #expect(eventually { stage.screen.windows.isEmpty })
+        let again = try stage.sessionctl(["watch", "--name", "Film", film])
+        #expect(eventually(timeout: 60) { (302..<330).contains(stage.screen.number()) }, "\(again.errors)")
+        #expect(again.isRunning)
     }
 
     @Test func prompt_makesTheFilmQuiet_andItGoesOn() throws {
