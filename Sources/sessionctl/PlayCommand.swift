@@ -232,7 +232,9 @@ class Playback: FrontEnd {
                 "Get", [.string(BusName.manager), .string("ServerConnected")], interface: StandardName.properties
             ) { [weak self] answer in
                 // Without a sound server it waits for one.
-                guard let self, case .success(let values) = answer, values.first?.unwrapped.boolValue == true else { return }
+                guard let self, case .success(let values) = answer, values.first?.unwrapped.boolValue == true else {
+                    return
+                }
                 end(hasFailed ? 1 : 0)
             }
         }

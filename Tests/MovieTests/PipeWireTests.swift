@@ -5,100 +5,8 @@ import Testing
 /// `sessionctl watch --output pipewire`, with the real daemon and PipeWire: what other programs read of a film.
 @Suite(.serialized, .enabled(if: VirtualCamera.isPossible, "needs gstreamer1.0-pipewire"))
 struct PipeWireTests {
-    private final class Stage {
-        let server: PrivatePipeWire
-        /// Of the sound.
-        let sound: any PrivateServer
-        let ear: Ear
-        private let bus: PrivateBus
-        private let daemon: Child
-        private(set) var environment: [String: String]
-
-        /// - Parameters:
-        ///   - output: of `[movie]` in the settings.
-        ///   - hasOwnSound: the sound has a server of its own.
-        init(output: String? = nil, hasOwnSound: Bool = false) throws {
-            server = try PrivatePipeWire()
-            let other: ServerKind = ServerKind.pulseAudio.isHere ? .pulseAudio : .pipeWire
-            sound = hasOwnSound ? try other.server() : server
-            ear = try Ear(sound, sink: "speaker")
-            bus = try PrivateBus()
-            environment = VirtualCamera.environment(server).merging(bus.environment) { $1 }
-            environment["PULSE_SERVER"] = sound.serverString
-            environment["HOME"] = bus.folder.path
-            environment["XDG_CACHE_HOME"] = bus.folder.path + "/cache"
-            if let output {
-                environment["XDG_CONFIG_HOME"] = try bus.folder.folder("config")
-                try Data("[movie]\noutput = \(output)\n".utf8).write(
-                    to: URL(fileURLWithPath: try bus.folder.folder("config/sessiond") + "/sessiond.conf"))
-            }
-            daemon = try Child(try builtProduct(named: "sessiond"), environment: environment)
-            guard
-                eventually(
-                    timeout: 30,
-                    {
-                        let status = try? sessionctl("status", "--json")
-                        return status?.wait(timeout: 20) == .code(0)
-                            && status?.text.contains("\"ServerConnected\":true") == true
-                    })
-            else { throw SupportError("sessiond does not find the sound server: \(daemon.errors)") }
-        }
-
-        func sessionctl(_ words: String...) throws -> Child {
-            try Child(try builtProduct(named: "sessionctl"), words, environment: environment)
-        }
-
-        /// Starts the film, and waits until it is heard.
-        func watch(_ words: String..., film: String = "clicks.mp4") throws -> Child {
-            let watch = try Child(
-                try builtProduct(named: "sessionctl"),
-                ["watch", "--name", "Film", "--loop"] + words + [try TestMedia.named(film).path()],
-                environment: environment)
-            guard ear.waitUntil(440, above: -40, timeout: 60) else {
-                throw SupportError("the film is not heard: \(watch.output) \(watch.errors)")
-            }
-            return watch
-        }
-
-        func reader(_ node: String = "film", width: Int = 320, height: Int = 180) throws -> NodeReader {
-            try NodeReader(node, server, width: width, height: height)
-        }
-
-        /// Whether a program sees the film that connects as often as it must: one that comes while the node is made again waits for
-        /// ever, or ends.
-        func isSeen(by reader: NodeReader? = nil) throws -> Bool {
-            if let reader, moves(reader, within: 8) { return true }
-            for _ in 0..<6 {
-                let reader = try self.reader()
-                defer { reader.leave() }
-                if moves(reader, within: 6) { return true }
-            }
-            return false
-        }
-
-        /// When a program sees the film again that connects every two seconds, in seconds; nil: not in half a minute.
-        func timeUntilSeen() throws -> Double? {
-            let start = monotonicNow()
-            while monotonicNow() < start + 30 {
-                let reader = try self.reader()
-                defer { reader.leave() }
-                if moves(reader, within: 2) { return monotonicNow() - start }
-            }
-            return nil
-        }
-
-        /// Whether it reads one picture after the other.
-        func moves(_ reader: NodeReader, within seconds: Double = 20) -> Bool {
-            var seen: Set<Int> = []
-            return eventually(timeout: seconds) {
-                seen.insert(reader.number())
-                return seen.count > 8
-            }
-        }
-    }
-
     @Test func readers_comeLate_leave_comeAgain_andHang_andTheFilmGoesOn() throws {
-        let stage = try Stage()
+        let stage = try NodeStage()
         let watch = try stage.watch("--output", "pipewire:film")
         let first = try stage.reader()
         #expect(eventually(timeout: 30) { first.number() > 0 }, "\(first.errors)")
@@ -128,7 +36,7 @@ struct PipeWireTests {
     }
 
     @Test func whatIsRead_isInStepWithWhatIsHeard() throws {
-        let stage = try Stage()
+        let stage = try NodeStage()
         let watch = try stage.watch("--output", "pipewire:film")
         let reader = try stage.reader()
         #expect(eventually(timeout: 30) { reader.number() > 0 }, "\(reader.errors)")
@@ -155,7 +63,7 @@ struct PipeWireTests {
     }
 
     @Test func call_stopsThePictures_andALateReaderSeesTheOneThatStands() throws {
-        let stage = try Stage(output: "pipewire:film")
+        let stage = try NodeStage(output: "pipewire:film")
         let watch = try stage.watch(film: "short-gop.mp4")
         let reader = try stage.reader()
         #expect(eventually(timeout: 30) { reader.number() > 0 }, "\(reader.errors)")
@@ -181,7 +89,7 @@ struct PipeWireTests {
     }
 
     @Test func serverIsKilledAndStartedAgain_filmGoesOn_andItsNodeComesBack() throws {
-        let stage = try Stage(hasOwnSound: true)
+        let stage = try NodeStage(hasOwnSound: true)
         let watch = try stage.watch("--output", "pipewire:film")
         let reader = try stage.reader()
         #expect(eventually(timeout: 30) { reader.number() > 0 }, "\(reader.errors)")
@@ -196,7 +104,7 @@ struct PipeWireTests {
     }
 
     @Test func sessionManagerIsStartedAgain_andTheNodeIsRead() throws {
-        let stage = try Stage(hasOwnSound: true)
+        let stage = try NodeStage(hasOwnSound: true)
         let watch = try stage.watch("--output", "pipewire:film")
         let reader = try stage.reader()
         #expect(eventually(timeout: 30) { reader.number() > 0 }, "\(reader.errors)")
@@ -212,7 +120,7 @@ struct PipeWireTests {
     /// The node keeps the size of the first film, 320 × 180; the next one has half of its width.
     @Test(arguments: ["aspect-fit", "aspect-fill", "fill", "none"])
     func nextFilmOfAnotherShape_isInTheSameNode_andItsReaderStays(scaling: String) throws {
-        let stage = try Stage()
+        let stage = try NodeStage()
         let folder = try PrivateFolder()
         let narrow = folder.path + "/narrow.mp4"
         try Child.run(
@@ -252,7 +160,7 @@ struct PipeWireTests {
     }
 
     @Test func noServer_andBadNames_areRefusedWithTheReason() throws {
-        let stage = try Stage()
+        let stage = try NodeStage()
         let film = try TestMedia.named("short-gop.mp4").path()
         let bad = try stage.sessionctl("watch", "--output", "pipewire:", film)
         #expect(bad.wait(timeout: 30) == .code(64))
