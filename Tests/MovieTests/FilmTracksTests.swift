@@ -86,6 +86,29 @@ import VideoBackend
         #expect(stage.failures == [])
     }
 
+    @Test func subtitlesOfAFilmOfTheWeb_thatBeganBeforeASeek_areShown() throws {
+        let origin = try OriginServer()
+        try FileManager.default.copyItem(
+            atPath: try TestMedia.named("long-words.mkv").path(), toPath: origin.folder.path + "/film.mkv")
+        let stage = try FilmStage("long-words.mkv")
+        stage.player.load(uri: origin.url("film.mkv"))
+        #expect(stage.until { stage.film.isReady && stage.number == 0 })
+        try stage.player.select(.subtitle, 0)
+        for (time, isShown) in [(5.0, true), (8.5, true), (6.5, false), (9.0, true)] {
+            stage.player.seek(to: time + 0.021)
+            #expect(
+                stage.until { abs(stage.number - Int(time * 25)) <= 1 && (letters(stage) > 50) == isShown }, "\(time)")
+        }
+        // Chosen when it is there already, and while it plays.
+        stage.player.load(uri: origin.url("film.mkv"))
+        stage.player.seek(to: 4.5)
+        #expect(stage.until { stage.film.isReady && stage.number > 100 })
+        try stage.player.play()
+        try stage.player.select(.subtitle, 0)
+        #expect(stage.until { (113...140).contains(stage.number) && letters(stage) > 50 }, "\(stage.number)")
+        #expect(stage.failures == [])
+    }
+
     @Test(arguments: ["chapters.mkv", "chapters.mp4", "short-gop.mp4"]) func chapters_areKnown(name: String) throws {
         let stage = try FilmStage(name)
         #expect(stage.until { stage.film.isReady && stage.number == 0 })

@@ -55,14 +55,26 @@ package final class FilmTracks {
     /// The demuxer of Matroska gives no subtitles that begin before the key frame from which it reads after a seek: if some of
     /// the film are shown, they are read from its file. ``haveCome(in:)`` tells that some were found.
     func readEarlier(than time: GstClockTime, in path: [CChar]) {
-        guard shown >= 0, time > 0, !files.contains(where: { $0.list == shown }) else { return }
-        shim_film_read_earlier(film, path, time, FilmTracks.reach)
+        if needsEarlier(than: time) { shim_film_read_earlier(film, path, time, FilmTracks.reach) }
+    }
+
+    /// The same of a film of the web, in a connection of its own.
+    func fetchEarlier(than time: GstClockTime, from uri: String) {
+        guard needsEarlier(than: time) else { return }
+        shim_film_fetch_earlier(film, uri, time, FilmTracks.webReach, FilmTracks.webLimit)
+    }
+
+    private func needsEarlier(than time: GstClockTime) -> Bool {
+        shown >= 0 && time > 0 && !files.contains { $0.list == shown }
     }
 
     static func haveCome(in message: UnsafeMutablePointer<GstMessage>) -> Bool { shim_words_came(message) != 0 }
 
     /// Longer than a text is shown, in nanoseconds.
     private static let reach: GstClockTime = 15_000_000_000
+    /// As long as most texts are shown: what is read of the web once more delays the film. The same in bytes.
+    private static let webReach: GstClockTime = 8_000_000_000
+    private static let webLimit: gint64 = 8 << 20
 
     package var kinds: Set<TrackKind> { Set(all.map(\.kind)) }
 

@@ -31,6 +31,7 @@ extension GStreamerPlayer: FilmEngine {
             tracks.show(number)
             // Otherwise the seek that draws again reads them.
             if state == .playing { item.readEarlierWords(than: item.place) }
+            item.fetchEarlierWords(than: item.place)
             drawAgain()
         }
         onTracks?()

@@ -282,7 +282,9 @@ final class Item {
                 knownDuration = pipeline.duration
                 channels = tail.channels
                 onEvent?(.ready)
-            case .tellSeeked: onEvent?(.seeked(position))
+            case .tellSeeked:
+                fetchEarlierWords(than: GstClockTime(clamping: pipeline.position ?? 0))
+                onEvent?(.seeked(position))
             case .tellAdvanced:
                 onEvent?(.advanced)
                 onEvent?(.tags(chain.tags))
@@ -306,6 +308,12 @@ final class Item {
     /// Subtitles that begin before a place in a film.
     func readEarlierWords(than time: GstClockTime) {
         if let path = source.path, source.traits.isFile { tracks?.readEarlier(than: time, in: path) }
+    }
+
+    /// The same of the web, when its pictures have come: they are needed first.
+    func fetchEarlierWords(than time: GstClockTime) {
+        guard !source.traits.isFile, source.live == nil else { return }
+        tracks?.fetchEarlier(than: time, from: source.place)
     }
 
     private func start(_ target: Playhead.Target) {

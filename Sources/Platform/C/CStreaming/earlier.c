@@ -2,12 +2,17 @@
 #include <stdio.h>
 
 // Subtitles in a film that begin before the place of a seek. The demuxer of Matroska reads from the last key frame before that
-// place: what began earlier does not come. So the part of the file before it is read once more, for its texts alone.
+// place: what began earlier does not come. So the part of the film before it is read once more, for its texts alone.
 typedef struct {
     gint references;
     shim_film *film;
-    char *path;
+    // A file, or the address of one on the web.
+    char *path, *uri;
     guint64 start, end;
+    // Microseconds that each step may take.
+    gint64 patience;
+    // Bytes that may still be read.
+    gint64 left;
     // The number of the request; another one may have come since.
     gint number;
     GMutex lock;
@@ -27,6 +32,7 @@ static void shim_errand_free(gpointer data) {
     shim_film_free(errand->film);
     gst_object_unref(errand->teller);
     g_free(errand->path);
+    g_free(errand->uri);
     g_mutex_clear(&errand->lock);
     g_cond_clear(&errand->changed);
     g_free(errand);
@@ -65,6 +71,15 @@ static GstPadProbeReturn shim_earlier_data(GstPad *pad, GstPadProbeInfo *info, g
     if (g_atomic_int_get(&errand->is_sought) && GST_CLOCK_TIME_IS_VALID(time) && time > errand->end)
         shim_errand_note(errand, &errand->is_done);
     return GST_PAD_PROBE_OK;
+}
+
+static GstPadProbeReturn shim_earlier_bytes(GstPad *pad, GstPadProbeInfo *info, gpointer data) {
+    (void)pad;
+    shim_errand *errand = (shim_errand *)data;
+    errand->left -= (gint64)gst_buffer_get_size(GST_PAD_PROBE_INFO_BUFFER(info));
+    if (errand->left >= 0) return GST_PAD_PROBE_OK;
+    shim_errand_note(errand, &errand->is_done);
+    return GST_PAD_PROBE_DROP;
 }
 
 // The element that makes plain texts of a stream of subtitles; NULL: it is none.
@@ -111,9 +126,9 @@ static void shim_errand_streams_known(GstElement *demuxer, gpointer data) {
     shim_errand_note(data, &((shim_errand *)data)->has_streams);
 }
 
-// Waits for that, for an error, or for the end of what was asked for; at most a second.
+// Waits for that, for an error, or for the end of what was asked for.
 static gboolean shim_errand_wait(shim_errand *errand, GstBus *bus, gboolean *what) {
-    gint64 latest = g_get_monotonic_time() + G_TIME_SPAN_SECOND;
+    gint64 latest = g_get_monotonic_time() + errand->patience;
     gboolean goes_on = TRUE;
     g_mutex_lock(&errand->lock);
     while (!*what && goes_on && shim_film_is_newest(errand->film, errand->number)) {
@@ -130,15 +145,26 @@ static gboolean shim_errand_wait(shim_errand *errand, GstBus *bus, gboolean *wha
     return is_there;
 }
 
+static GstElement *shim_errand_source(shim_errand *errand) {
+    GstElement *source = gst_element_factory_make(errand->path ? "filesrc" : "souphttpsrc", NULL);
+    if (!source) return NULL;
+    g_object_set(source, "location", errand->path ? errand->path : errand->uri, NULL);
+    if (errand->path) return source;
+    g_object_set(source, "retries", 0, "timeout", (guint)(errand->patience / G_TIME_SPAN_SECOND), NULL);
+    GstPad *exit = gst_element_get_static_pad(source, "src");
+    gst_pad_add_probe(exit, GST_PAD_PROBE_TYPE_BUFFER, shim_earlier_bytes, shim_errand_ref(errand), shim_errand_free);
+    gst_object_unref(exit);
+    return source;
+}
+
 static gpointer shim_errand_run(gpointer data) {
     shim_errand *errand = (shim_errand *)data;
-    GstElement *pipeline = gst_pipeline_new(NULL), *source = gst_element_factory_make("filesrc", NULL),
+    GstElement *pipeline = gst_pipeline_new(NULL), *source = shim_errand_source(errand),
                *demuxer = gst_element_factory_make("matroskademux", NULL);
     if (source && demuxer) {
         GstBus *bus = gst_element_get_bus(pipeline);
         gst_bin_add((GstBin *)pipeline, source);
         gst_bin_add((GstBin *)pipeline, demuxer);
-        g_object_set(source, "location", errand->path, NULL);
         gst_element_link(source, demuxer);
         g_signal_connect_data(
             demuxer, "pad-added", G_CALLBACK(shim_errand_stream), shim_errand_ref(errand), shim_errand_left,
@@ -185,14 +211,29 @@ static gboolean shim_is_matroska(const char *path) {
     return is_read && memcmp(head, "\x1a\x45\xdf\xa3", 4) == 0;
 }
 
-void shim_film_read_earlier(shim_film *film, const char *path, guint64 time, guint64 reach) {
-    gint number = shim_film_next_request(film);
-    if (!shim_is_matroska(path)) return;
+static void shim_errand_begin(shim_film *film, shim_errand known) {
     shim_errand *errand = g_new0(shim_errand, 1);
-    *errand = (shim_errand){
-        .references = 1, .film = shim_film_ref(film), .path = g_strdup(path), .start = time > reach ? time - reach : 0,
-        .end = time, .number = number, .teller = shim_film_teller(film)};
+    *errand = known;
+    errand->references = 1;
+    errand->film = shim_film_ref(film);
+    errand->number = shim_film_next_request(film);
+    errand->teller = shim_film_teller(film);
     g_mutex_init(&errand->lock);
     g_cond_init(&errand->changed);
     g_thread_unref(g_thread_new("subtitles", shim_errand_run, errand));
+}
+
+void shim_film_read_earlier(shim_film *film, const char *path, guint64 time, guint64 reach) {
+    if (!shim_is_matroska(path)) return;
+    shim_errand_begin(
+        film, (shim_errand){
+                  .path = g_strdup(path), .start = time > reach ? time - reach : 0, .end = time,
+                  .patience = G_TIME_SPAN_SECOND});
+}
+void shim_film_fetch_earlier(shim_film *film, const char *uri, guint64 time, guint64 reach, gint64 bytes) {
+    if (!shim_film_has_type(film, "video/x-matroska") && !shim_film_has_type(film, "video/webm")) return;
+    shim_errand_begin(
+        film, (shim_errand){
+                  .uri = g_strdup(uri), .start = time > reach ? time - reach : 0, .end = time,
+                  .patience = 5 * G_TIME_SPAN_SECOND, .left = bytes});
 }

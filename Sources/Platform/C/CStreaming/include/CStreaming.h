@@ -91,6 +91,8 @@ gboolean shim_tracks_known(GstMessage *message);
 // Reads, on a thread of its own, the subtitles in a Matroska file that begin in the time before that one, in nanoseconds, and adds
 // them to the lists of the film. Ends one that was requested before. Posts a message if there are new ones.
 void shim_film_read_earlier(shim_film *film, const char *path, guint64 time, guint64 reach);
+// The same with a film of the web, of which it reads at most so many bytes.
+void shim_film_fetch_earlier(shim_film *film, const char *uri, guint64 time, guint64 reach, gint64 bytes);
 gboolean shim_words_came(GstMessage *message);
 // What a message about a missing plugin is about.
 shim_track_kind shim_lacking_kind(GstMessage *message);
