@@ -19,12 +19,15 @@ final class PrivateCompositor {
             "XDG_RUNTIME_DIR": folder.path, "PATH": ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin",
             "DISPLAY": screen?.display ?? "",
         ]
+        // A click on its panel opens a terminal.
+        try "[shell]\npanel-position=none\n".write(
+            toFile: folder.path + "/weston.ini", atomically: true, encoding: .utf8)
         server = try Child(
             "weston",
             [
                 "--backend=\(screen == nil ? "headless" : "x11")-backend.so", "--use-pixman", "--width=\(Self.width)",
                 "--height=\(Self.height)",
-                "--socket=screen", "--idle-time=0", "--no-config", "--debug",
+                "--socket=screen", "--idle-time=0", "--config=\(folder.path)/weston.ini", "--debug",
             ], environment: environment)
         guard eventually(timeout: 30, { (try? shot()) != nil }) else {
             throw SupportError("weston does not start: \(server.errors.suffix(5))")

@@ -152,4 +152,34 @@ final class PrivateScreen {
         xcb_destroy_window(connection, window)
         xcb_flush(connection)
     }
+
+    /// Whether ``point(_:_:key:times:)`` works here.
+    static let canPoint =
+        (try? Child.run("/usr/bin/python3", ["-c", "import ctypes; ctypes.CDLL('libXtst.so.6')"])) != nil
+
+    /// Moves the pointer, and presses its button there, or a key, by its name of X: as a user does, also for programs that do not
+    /// believe events that are sent to them.
+    func point(_ x: Int, _ y: Int, key: String? = nil, times: Int = 1) throws {
+        let program = """
+            import ctypes, sys
+            x, t = ctypes.CDLL('libX11.so.6'), ctypes.CDLL('libXtst.so.6')
+            x.XOpenDisplay.restype = ctypes.c_void_p
+            d = ctypes.c_void_p(x.XOpenDisplay(None))
+            x.XStringToKeysym.restype = ctypes.c_ulong
+            # A pointer that comes from elsewhere.
+            for step in 2, 0:
+                t.XTestFakeMotionEvent(d, -1, int(sys.argv[1]) - step, int(sys.argv[2]) - step, 0)
+            for _ in range(int(sys.argv[3])):
+                for down in 1, 0:
+                    if len(sys.argv) == 4:
+                        t.XTestFakeButtonEvent(d, 1, down, 20)
+                    else:
+                        code = x.XKeysymToKeycode(d, ctypes.c_ulong(x.XStringToKeysym(sys.argv[4].encode())))
+                        t.XTestFakeKeyEvent(d, code, down, 20)
+            x.XSync(d, 0)
+            """
+        try Child.run(
+            "/usr/bin/python3", ["-c", program, "\(x)", "\(y)", "\(times)"] + (key.map { [$0] } ?? []),
+            environment: ["DISPLAY": display, "PATH": "/usr/bin:/bin"])
+    }
 }

@@ -124,6 +124,33 @@ import VideoBackend
         #expect(stage.commands.suffix(2) == [.toggleFullscreen, .leaveFullscreen])
     }
 
+    /// The window has its place by chance: it is found by full screen.
+    @Test(.enabled(if: PrivateScreen.canPoint, "needs libXtst")) func doubleClick_isFullScreenAndBack() throws {
+        let screen = try PrivateScreen()
+        let compositor = try PrivateCompositor(on: screen)
+        let stage = try FilmStage("short-gop.mp4", wayland: compositor)
+        stage.film.onCommand = { command in
+            stage.commands.append(command)
+            if command == .toggleFullscreen { try? stage.film.setFullscreen(!stage.film.isFullscreen) }
+        }
+        #expect(stage.until { stage.film.isReady })
+        try stage.film.setFullscreen(true)
+        #expect(stage.until { stage.film.isFullscreen })
+        for count in 1...4 {
+            let isFull = stage.film.isFullscreen
+            // The window is somewhere: one of these places is in it.
+            let places = stride(from: 80, to: 640, by: 160).flatMap { x in
+                stride(from: 80, to: 480, by: 90).map { (x, $0) }
+            }
+            let hit = try places.first { x, y in
+                try screen.point(x, y, times: 2)
+                return stage.until(0.5) { stage.commands.count == count || !stage.failures.isEmpty }
+            }
+            #expect(hit != nil && stage.until(5) { stage.film.isFullscreen != isFull }, "\(count)")
+        }
+        #expect(stage.failures == [])
+    }
+
     @Test func noCompositor_isRefusedWithTheReason() throws {
         let film = FilmScreen(on: EventLoop(), wayland: "/no/such/socket")
         for (output, words) in [("wayland", "WAYLAND_DISPLAY"), ("x11", "DISPLAY")] {
