@@ -1,5 +1,5 @@
 """The measurements of Benchmarks/capture: CaptureClient.py FOLDER"""
-import array, os, statistics, subprocess, sys, threading, time
+import array, os, statistics, subprocess, sys, time
 
 import dbus
 import dbus.mainloop.glib
@@ -24,7 +24,7 @@ class Camera:
         assert self.program.stdout.readline() == "ready\n"
         self.first = int(self.program.stdout.readline().split()[1]) / 1e6
 
-    def time(self, number): return self.first + number / RATE
+    def time(self, number): return self.first + number * (1000000 // RATE) / 1e6
 
 
 def place():
@@ -80,52 +80,24 @@ def onsets(samples, start=0.0):
     found, quiet = [], SOUND
     for place, sample in enumerate(samples):
         if abs(sample) > 2000:
-            if quiet > SOUND // 4: found.append(start + place / SOUND)
+            if quiet > SOUND // 8: found.append(start + place / SOUND)
             quiet = 0
         else: quiet += 1
     return found
 
 
-class Ticks(threading.Thread):
-    """Plays a tick each second, and notes when it arrives at the microphone."""
+class Ticks:
+    """A microphone with a tick twice a second, which tells when each of them was there."""
 
     def __init__(self):
-        super().__init__(daemon=True)
-        second = array.array("h", [0] * SOUND)
-        for place in range(SOUND // 50): second[place] = 20000 if place // 24 % 2 else -20000
-        self.file = FOLDER + "/ticks.raw"
-        with open(self.file, "wb") as file:
-            for _ in range(FILM + 30): second.tofile(file)
-        raw = ["--raw", f"--rate={SOUND}", "--channels=1", "--format=s16le"]
-        self.player = subprocess.Popen(["pacat", "--device=mic", *raw, self.file])
-        self.ear = subprocess.Popen(
-            ["parec", "--device=microphone", "--latency-msec=5", *raw], stdout=subprocess.PIPE, bufsize=0)
-        self.places, self.blocks = [], []
-
-    def run(self):
-        quiet, count = SOUND, 0
-        while True:
-            block = self.ear.stdout.read(4096)
-            now = time.monotonic()
-            if not block: return
-            samples = array.array("h", block[:len(block) & ~1])
-            for place, sample in enumerate(samples):
-                if abs(sample) > 2000:
-                    if quiet > SOUND // 4: self.places.append((count + place) / SOUND)
-                    quiet = 0
-                else: quiet += 1
-            count += len(samples)
-            self.blocks.append((count / SOUND, now - count / SOUND))
+        self.program = subprocess.Popen([FOLDER + "/microphone", "ticks"], stdin=subprocess.PIPE, stdout=open(FOLDER + "/ticks", "w"))
+        while subprocess.run(["pw-link", "ticks:capture_MONO", "microphone:input_MONO"], capture_output=True).returncode: time.sleep(0.1)
 
     @property
     def heard(self):
-        """Blocks come late, and never early: so the earliest one around a tick tells when it was there. The clock of a sound server that
-        has lost cycles is slower than that of the machine, so only those around it count."""
-        return [place + min(begun for at, begun in self.blocks if abs(at - place) < 3) for place in self.places]
+        with open(FOLDER + "/ticks") as file: return [int(line.split()[1]) / 1e9 for line in file if line[0].isdigit()]
 
-    def end(self):
-        self.player.kill()
-        self.ear.kill()
+    def end(self): self.program.kill()
 
 
 def memory(process):
@@ -183,36 +155,41 @@ for load in (0, 4):
     skipped = sum(max(0, after - before - 1) for before, after in zip(numbers, numbers[1:]))
     print(f"{load} busy loops   {MINUTE * RATE:8} {len(numbers):13} {dropped:20} {skipped:32}{'' if success else '   ' + reason}")
 
-print(f"\na film of {FILM} s: picture - sound, ms (median of five ticks; limit: 20), and the plugin's memory, MB")
+def steps(file):
+    """At each tick of a film: how much later a picture is in it than the sound of the same moment, in ms."""
+    numbers, heard = pictures(file), ticks.heard
+    raw = subprocess.run(
+        ["ffmpeg", "-nostdin", "-v", "error", "-i", file, "-vn", "-ac", "1", "-ar", str(SOUND), "-f", "s16le", "-"],
+        capture_output=True, check=True).stdout
+
+    def offset(sound):
+        place = min(range(len(numbers)), key=lambda place: abs(place / RATE - sound))
+        # What the film's beginning is by the pictures around it, and by the nearest tick.
+        near = range(max(0, place - RATE // 2), min(len(numbers), place + RATE // 2))
+        by_pictures = statistics.median(camera.time(numbers[at]) - at / RATE for at in near)
+        by_sound = min((tick - sound for tick in heard), key=lambda by: abs(by - by_pictures))
+        return (by_sound - by_pictures) * 1e3
+
+    return [offset(sound) for sound in onsets(array.array("h", raw))[1:-1]], len(numbers)
+
+
 ticks = Ticks()
-ticks.start()
+print(f"\npicture - sound, ms (median of five ticks; limit: 20), of {RUNS} films of 4 s")
+values = []
+for number in range(RUNS):
+    file = f"{FOLDER}/start{number}.mp4"
+    film(name, 4, file, True)
+    values.append(statistics.median(steps(file)[0][:5]))
+print(" ".join(f"{value:.1f}" for value in values))
+
+print(f"\na film of {FILM} s: picture - sound, ms (median of five ticks), and the plugin's memory, MB")
 process = dbus.Interface(bus.get_object("org.freedesktop.DBus", "/"), "org.freedesktop.DBus").GetConnectionUnixProcessID(name)
 sizes = []
 file = FOLDER + "/step.mp4"
 success, reason, dropped = film(name, FILM, file, True, lambda: sizes.append(memory(process)) or True)
 sizes.append(memory(process))
+values, count = steps(file)
 ticks.end()
-numbers = pictures(file)
-raw = subprocess.run(
-    ["ffmpeg", "-nostdin", "-v", "error", "-i", file, "-vn", "-ac", "1", "-ar", str(SOUND), "-f", "s16le", "-"],
-    capture_output=True, check=True).stdout
-sounds = onsets(array.array("h", raw))
-
-
-HEARD = ticks.heard
-
-
-def offset(sound):
-    """At one tick: how much later a picture is in the film than the sound of the same moment."""
-    place = min(range(len(numbers)), key=lambda place: abs(place / RATE - sound))
-    # What the film's beginning is by the pictures around it, and by the nearest tick that was heard.
-    near = range(max(0, place - RATE // 2), min(len(numbers), place + RATE // 2))
-    by_pictures = statistics.median(camera.time(numbers[at]) - at / RATE for at in near)
-    by_sound = min((heard - sound for heard in HEARD), key=lambda by: abs(by - by_pictures))
-    return (by_sound - by_pictures) * 1e3
-
-
-first, last = [offset(sound) for sound in sounds[1:6]], [offset(sound) for sound in sounds[-6:-1]]
-print(f"begin {statistics.median(first):8.1f}   end {statistics.median(last):8.1f}   pictures {len(numbers)} of {FILM * RATE}, "
+print(f"begin {statistics.median(values[:5]):8.1f}   end {statistics.median(values[-5:]):8.1f}   pictures {count} of {FILM * RATE}, "
       f"{dropped} counted as missing")
 print("memory each minute " + " ".join(f"{size:.1f}" for size in sizes))

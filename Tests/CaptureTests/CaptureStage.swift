@@ -12,6 +12,8 @@ final class CaptureStage {
     let server: PrivatePipeWire
     let bus: PrivateBus
     let camera: VirtualCamera
+    /// Its sound; nil: silence.
+    let microphone: VirtualMicrophone?
     let folder: PrivateFolder
     let loop = EventLoop()
     let connection: Connection
@@ -24,10 +26,13 @@ final class CaptureStage {
     ///   - more: of the environment of all programs.
     ///   - properties: of the camera's node.
     init(
-        rate: Int = 30, position: String = "front", hasMachine: Bool = false, more: [String: String] = [:],
-        properties: String? = nil
+        rate: Int = 30, position: String = "front", hasMachine: Bool = false, hasTicks: Bool = false,
+        more: [String: String] = [:], properties: String? = nil
     ) throws {
-        server = try PrivatePipeWire(modules: ["module-null-sink sink_name=mic media.class=Audio/Source/Virtual"])
+        let channels = hasTicks ? " channels=1 channel_map=mono" : ""
+        server = try PrivatePipeWire(
+            modules: ["module-null-sink sink_name=mic media.class=Audio/Source/Virtual" + channels])
+        microphone = hasTicks ? try VirtualMicrophone(server, source: "mic") : nil
         bus = try PrivateBus()
         folder = try PrivateFolder()
         let plugins = try folder.folder("data/sessiond/plugins")

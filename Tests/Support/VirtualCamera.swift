@@ -4,6 +4,9 @@ import Foundation
 public final class VirtualCamera {
     public let name: String
     private let program: Child
+    /// When it sent its picture 0, in microseconds of CLOCK_MONOTONIC.
+    private let first: Int
+    private let rate: Int
 
     /// Where Scripts/setup has unpacked GStreamer's elements for PipeWire, if they are not installed; nil: they are nowhere.
     public static let pluginFolder: String? = {
@@ -31,7 +34,7 @@ public final class VirtualCamera {
         _ server: PrivatePipeWire, name: String = "front", position: String = "front", width: Int = 640,
         height: Int = 480, rate: Int = 30, properties: String? = nil
     ) throws {
-        self.name = name
+        (self.name, self.rate) = (name, rate)
         program = try Child(
             try VirtualCamera.built.get(),
             [name, position, "\(width)", "\(height)", "\(rate)"] + (properties.map { [$0] } ?? []),
@@ -39,7 +42,12 @@ public final class VirtualCamera {
         guard program.line(where: { $0 == "ready" }) != nil else {
             throw SupportError("the camera '\(name)' does not start: \(program.errors)")
         }
+        let line = program.line { $0.hasPrefix("first ") }
+        first = line.flatMap { Int($0.dropFirst("first ".count)) } ?? 0
     }
+
+    /// In seconds of CLOCK_MONOTONIC.
+    public func time(ofPicture number: Int) -> Double { Double(first + number * (1_000_000 / rate)) / 1e6 }
 
     /// It stays there, but sends nothing.
     public func freeze() { program.send("freeze") }

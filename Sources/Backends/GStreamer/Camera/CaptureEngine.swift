@@ -47,6 +47,8 @@ package final class CaptureEngine {
     private var meter = Meter()
 
     static let soundRate = 48_000
+    /// Nanoseconds that the sound of a microphone may come after it was there. What is later is missing in films.
+    private static let mixing = 100_000_000
     static let soundCaps = "audio/x-raw,format=S16LE,layout=interleaved,rate=48000,channels=2"
     /// Seconds without a picture after which the camera is opened again, and then counts as lost.
     private static let silence = 2.0
@@ -142,7 +144,8 @@ package final class CaptureEngine {
         if hasSound {
             description +=
                 " audiotestsrc name=silence is-live=true wave=silence samplesperbuffer=480 ! \(Self.soundCaps) "
-                + "! audiomixer name=mixer start-time-selection=first ! \(Self.soundCaps) "
+                + "! audiomixer name=mixer start-time-selection=first latency=\(Self.mixing) min-upstream-latency=\(Self.mixing) "
+                + "! \(Self.soundCaps) "
                 + "! level name=meter interval=100000000 post-messages=false "
                 + "! tee name=all-sound allow-not-linked=true ! fakesink sync=false async=false enable-last-sample=false"
         }
@@ -381,13 +384,11 @@ package final class CaptureEngine {
     /// Opens a microphone; without one, the sound is silence.
     /// - Parameters:
     ///   - device: the server's name of a source; nil: the default.
-    ///   - ready: called when its first sound has come, or after a second.
+    ///   - ready: called when its first sound has come, after a tenth of a second, or after a second without sound.
     package func openMicrophone(_ device: String?, ready: @escaping () -> Void) {
         closeMicrophone()
         guard hasSound, let mixer = pipeline.child("mixer") else { return ready() }
-        // The times of a source that is not the clock's master are made anew: it goes on after the clock, not after its samples. They
-        // are those at which it is read, so it is never read late: what waits is in the queue, with its time, and the mixer leaves out
-        // what comes too late. Without the queue, a moment in which nothing was read would delay all later sound.
+        // The sound gets the times at which it was there. Those need it to be read in time, so what waits is in the queue.
         let description =
             "pulsesrc name=device provide-clock=false slave-method=re-timestamp buffer-time=2000000 latency-time=10000 "
             + "! queue max-size-buffers=0 max-size-bytes=0 max-size-time=2000000000 ! audioconvert ! audioresample ! capsfilter name=end caps=\"\(Self.soundCaps)\""
@@ -396,6 +397,7 @@ package final class CaptureEngine {
             return ready()
         }
         shim_set_string(source, "device", device)
+        shim_time_moments(source)
         identity.apply(to: source, mediaName: "Camera", role: "production")
         gst_element_set_locked_state(bin, 1)
         guard let made = add(bin, to: mixer, "sink_%u") else {
@@ -420,14 +422,6 @@ package final class CaptureEngine {
     }
 
     package var hasMicrophone: Bool { microphone != nil }
-
-    /// How long ago the sound that the microphone delivers was there, in nanoseconds, as the sound server says.
-    var soundLatency: guint64 {
-        guard let microphone, let source = Elements.child("device", of: microphone.bin) else { return 0 }
-        return min(shim_reported_delay(source), Self.longestLatency)
-    }
-    /// A server that says more is not believed, in nanoseconds.
-    private static let longestLatency: guint64 = 500_000_000
 
     private func heard() {
         hearing.disarm()
@@ -578,7 +572,7 @@ package final class CaptureEngine {
     package func begin(_ recipe: FilmRecipe, by encoder: StreamEncoder? = nil) throws(SessionError) {
         film?.abandon()
         film = try FilmBranch(
-            recipe, choice, encoder, hasSound: hasSound, soundLatency: soundLatency, in: pipeline, on: loop
+            recipe, choice, encoder, hasSound: hasSound, in: pipeline, on: loop
         ) { [unowned self] in missing }
         film?.onClosed = { [weak self] in self?.film = nil }
     }

@@ -67,12 +67,9 @@ package final class FilmBranch {
     /// Seconds that a loss of power may cost.
     private static let diskInterval = 1.0
 
-    /// - Parameter soundLatency: nanoseconds between the moment of a sound and its time in the pipeline. It is the same
-    ///   for the whole film: a correction in between would be heard.
     init(
         _ recipe: FilmRecipe, _ choice: CapturePreset.Choice, _ encoder: StreamEncoder?, hasSound: Bool,
-        soundLatency: guint64, in pipeline: Pipeline, on loop: EventLoop,
-        missing: @escaping () -> UInt64
+        in pipeline: Pipeline, on loop: EventLoop, missing: @escaping () -> UInt64
     ) throws(SessionError) {
         self.encoder = encoder
         (self.recipe, self.pipeline, self.loop, path, rate) = (recipe, pipeline, loop, recipe.path, choice.rate)
@@ -131,7 +128,6 @@ package final class FilmBranch {
         }
         connect("pictures", to: encoder == nil ? "all-pictures" : StreamEncoder.pictures)
         if hasSound { connect("sound", to: "all-sound", isSound: true) }
-        shim_take_delay_sound(take, soundLatency)
         shim_take_begin(take, guint64(recipe.limit))
         diskTimer.arm(after: Self.diskInterval)
     }

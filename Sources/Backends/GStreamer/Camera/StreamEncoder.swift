@@ -61,8 +61,8 @@ package final class StreamEncoder {
             shim_set_int64(source, "timestamp-offset", gint64(clamping: pipeline.runningTime ?? 0))
         }
         parts = [seen, other]
-        attach(0, to: "all-pictures", delay: 0)
-        attach(1, to: engine.hasSound ? "all-sound" : nil, delay: engine.soundLatency)
+        attach(0, to: "all-pictures")
+        attach(1, to: engine.hasSound ? "all-sound" : nil)
     }
 
     deinit {
@@ -94,10 +94,8 @@ package final class StreamEncoder {
         gst_object_unref(part.tee)
     }
 
-    /// - Parameters:
-    ///   - name: the tee of the pipeline that gives it data; nil: it has a source of its own.
-    ///   - delay: how long ago the data was there, in nanoseconds.
-    private func attach(_ place: Int, to name: String?, delay: guint64) {
+    /// - Parameter name: the tee of the pipeline that gives it data; nil: it has a source of its own.
+    private func attach(_ place: Int, to name: String?) {
         let part = parts[place]
         pipeline.add(part.tee)
         pipeline.add(part.bin)
@@ -114,7 +112,6 @@ package final class StreamEncoder {
         guard let name, let tee = pipeline.child(name), let entry = Elements.entry(to: "entry", of: part.bin),
             let pad = gst_element_request_pad_simple(tee, "src_%u")
         else { return }
-        gst_pad_set_offset(pad, -gint64(clamping: delay))
         parts[place].link = (tee, pad, entry)
         gst_pad_link(pad, entry)
     }

@@ -1,7 +1,5 @@
 #include "CStreaming.h"
 
-#include <gst/audio/gstaudiobasesrc.h>
-
 // Which pictures and which sound belong to a film that is being recorded, and their times in it.
 //
 // The pictures come in a fixed rate, and each is one step of the film. A film begins, pauses and goes on at a time of a
@@ -21,7 +19,6 @@ struct shim_take {
     GstElement *pipeline;  // borrowed: the probes are in it
     gint numerator, denominator;  // pictures per second
     gint rate;  // samples per second; 0: no sound
-    guint64 sound_delay;  // the sound was there that much before its times
     GArray *parts;
     guint64 limit;  // of pictures
     guint64 anchor;  // the time of the last picture before the film, or GST_CLOCK_TIME_NONE
@@ -177,7 +174,7 @@ gboolean shim_take_sound(
         if (take->limit == G_MAXUINT64) end = G_MAXUINT64;
         if (part->until != GST_CLOCK_TIME_NONE) end = MIN(end, sample_of(take, end_number(take, part)));
         // From the start of the part; negative: before it.
-        guint64 start = part->from + take->sound_delay;
+        guint64 start = part->from;
         gint64 offset = time >= start ? (gint64)gst_util_uint64_scale_round(time - start, (guint64)take->rate, GST_SECOND)
                                       : -(gint64)gst_util_uint64_scale_round(start - time, (guint64)take->rate, GST_SECOND);
         gint64 first = (gint64)begin + offset;
@@ -201,7 +198,7 @@ void shim_take_saw_sound(shim_take *take, guint64 end) {
     g_mutex_lock(&take->lock);
     gboolean is_full = take->limit != G_MAXUINT64 && take->samples >= sample_of(take, take->limit);
     if (is_full || is_closed_before(take, take->sound_head)) take->sound_passed = TRUE;
-    take->sound_head = MAX(take->sound_head, end > take->sound_delay ? end - take->sound_delay : 0);
+    take->sound_head = MAX(take->sound_head, end);
     begin_if_known(take);
     check_end(take);
     g_mutex_unlock(&take->lock);
@@ -232,11 +229,6 @@ void shim_take_free(gpointer data) {
 static shim_take *shim_take_ref(shim_take *take) {
     g_atomic_int_inc(&take->references);
     return take;
-}
-void shim_take_delay_sound(shim_take *take, guint64 delay) {
-    g_mutex_lock(&take->lock);
-    take->sound_delay = delay;
-    g_mutex_unlock(&take->lock);
 }
 void shim_take_begin(shim_take *take, guint64 limit) {
     g_mutex_lock(&take->lock);
@@ -441,18 +433,4 @@ const char *shim_first_buffer(GstMessage *message) {
     const GstStructure *structure = gst_message_get_structure(message);
     return structure && gst_structure_has_name(structure, "first-buffer") ? gst_structure_get_string(structure, "name")
                                                                           : NULL;
-}
-
-// The class is asked without the function of libgstaudio, to which nothing here is linked.
-guint64 shim_reported_delay(GstElement *source) {
-    GST_OBJECT_LOCK(source);
-    GstAudioRingBuffer *buffer = ((GstAudioBaseSrc *)source)->ringbuffer;
-    if (buffer) gst_object_ref(buffer);
-    GST_OBJECT_UNLOCK(source);
-    if (!buffer) return 0;
-    GstAudioRingBufferClass *class = G_TYPE_INSTANCE_GET_CLASS(buffer, 0, GstAudioRingBufferClass);
-    gint rate = GST_AUDIO_INFO_RATE(&buffer->spec.info);
-    guint frames = class->delay && buffer->acquired ? class->delay(buffer) : 0;
-    gst_object_unref(buffer);
-    return rate > 0 ? gst_util_uint64_scale(frames, GST_SECOND, (guint64)rate) : 0;
 }

@@ -255,10 +255,26 @@ gboolean shim_clock_is_lost(GstElement *element);
 // The sink has no stream. The next one begins at 0.
 void shim_renew_clock(GstElement *element);
 
-// MARK: A film that is recorded (take.c)
+// MARK: When the sound of a microphone was there (moments.c)
 
-// How long ago, in nanoseconds, what an element of GstAudioBaseSrc delivers now was there, as its server says; 0: unknown.
-guint64 shim_reported_delay(GstElement *source);
+// An element of GstAudioBaseSrc that is not the clock's master gives its sound the running times at which it was there, instead
+// of those at which it was read. The first tenth of a second, which tells that, is left out. Before its first use.
+void shim_time_moments(GstElement *source);
+
+// The same without an element, for tests.
+typedef struct shim_moments shim_moments;
+typedef struct {
+    gboolean is_known;  // FALSE: leave the buffer out
+    guint64 start;  // running time in nanoseconds of what is not skipped
+    guint64 skip;  // samples at its beginning that are left out
+    gboolean follows_gap;
+} shim_placed;
+shim_moments *shim_moments_new(gint rate);
+void shim_moments_free(gpointer moments);
+// `number`: that of the first sample, since the beginning; `waiting`: samples that have come after these; `now`: a running time.
+shim_placed shim_moments_place(shim_moments *moments, guint64 number, guint64 samples, guint64 waiting, guint64 now);
+
+// MARK: A film that is recorded (take.c)
 
 // Which pictures and which samples of a camera and a microphone are in a film, and their times in it: with pauses, and with a
 // limit that is exact to the picture. Posts "take-full" when the limit is reached, "take-over" when it was closed and all of
@@ -275,8 +291,6 @@ gulong shim_take_gate(shim_take *take, GstPad *pad, gboolean has_sound);
 // let through is behind it. The first picture of each part of the film becomes a key frame. Before the take begins. NULL, for
 // tests: shim_take_enters is called.
 gulong shim_take_encoded(shim_take *take, GstPad *entry);
-// The sound was there that much before the times of its buffers. Before the take begins.
-void shim_take_delay_sound(shim_take *take, guint64 delay);
 // Begins as soon as pictures, and sound, arrive. `limit`: the most pictures; 0: any number.
 void shim_take_begin(shim_take *take, guint64 limit);
 // Leaves out what comes from the next picture on; and goes on with the next picture.
