@@ -291,7 +291,8 @@ let package = Package(
             "Capture",
             [
                 "PluginKit", "CameraBackend", "LiveBackend", "VideoBackend", "GStreamerBackend", "Capturing",
-                "LiveStreaming", "FileFormats", "Processes", "SessionBus", "DBus", "EventLoop", "PluginAPI",
+                "LiveStreaming", "FileFormats", "Installation", "Processes", "SessionBus", "DBus", "EventLoop",
+                "PluginAPI",
             ]),
         room(
             "Uploads", ["PluginKit", "HTTP", "Uploading", "Processes", "SessionBus", "DBus", "EventLoop", "PluginAPI"]),
@@ -332,7 +333,8 @@ let package = Package(
         .target(
             name: "TestSupport", dependencies: ["CPulse", "DBus", "EventLoop", "PluginAPI"], path: "Tests/Support",
             exclude: [
-                "FakeBluetooth.py", "FakeMachine.py", "UploadServer.py", "TusPeer.py", "TagCorpus.py", "UPnPClient.py",
+                "FakeBluetooth.py", "FakeDialogs.py", "FakeMachine.py", "UploadServer.py", "TusPeer.py", "TagCorpus.py",
+                "UPnPClient.py",
                 "StreamFlood.py", "RetaggedFiles.py", "OriginServer.py", "DeafPeer.py",
                 "RTSPServer.py", "TLSRelay.py", "LossyRelay.py",
             ],
@@ -403,7 +405,10 @@ let package = Package(
         tests("CapturingTests", ["Capturing", "LiveStreaming", "PluginAPI", "ReferenceModel"], fast),
         tests(
             "CaptureTests",
-            ["SessionKit", "FileFormats", "CXCB", "SessionBus", "DBus", "EventLoop", "PluginAPI", "TestSupport"]),
+            [
+                "Capture", "CameraBackend", "Capturing", "SessionKit", "FileFormats", "CXCB", "SessionBus", "DBus",
+                "EventLoop", "PluginAPI", "TestSupport",
+            ]),
         tests("TimelineTests", ["Timeline"]),
         tests(
             "PluginKitTests",

@@ -216,6 +216,12 @@ public struct SettingKey: Sendable {
                 + "other programs read the pictures; x11:ID: in that window. Read when the movie player starts.",
             set: { settings, entry throws(KeyFileError) in settings.movie.output = try MovieOutput(entry) },
             get: { [("output", $0.movie.output.word)] }),
+
+        word(
+            "camera", "portal", \.camera.portal,
+            "Whether cameras are used through the camera portal of the desktop, which asks the user. auto: if sessiond-capture "
+                + "runs in a sandbox (Flatpak, snap); always; never: PipeWire and V4L2 directly. Read when the plugin starts."
+        ),
     ]
 
     private typealias Path<Value> = any WritableKeyPath<Settings, Value> & Sendable

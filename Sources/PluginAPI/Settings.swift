@@ -18,6 +18,7 @@ public struct Settings: Sendable, Hashable, Codable {
     public var cache = Cache()
     public var player = Player()
     public var movie = Movie()
+    public var camera = Camera()
 
     /// How long claims last.
     public struct Interruption: Sendable, Hashable, Codable {
@@ -214,6 +215,27 @@ public struct Settings: Sendable, Hashable, Codable {
         public var resume = true
         /// Where a player shows films to which no output was given.
         public var output = MovieOutput.automatic
+    }
+
+    /// Cameras.
+    public struct Camera: Sendable, Hashable, Codable {
+        /// Whether cameras are used through the camera portal of the desktop, which asks the user.
+        public enum Portal: String, Sendable, Hashable, CaseIterable, Codable {
+            case always
+            /// In a sandbox only.
+            case automatic = "auto"
+            case never
+
+            /// - Parameter isSandboxed: whether the program that uses the cameras is in a sandbox.
+            public func isUsed(isSandboxed: Bool) -> Bool {
+                switch self {
+                case .automatic: isSandboxed
+                case .always: true
+                case .never: false
+                }
+            }
+        }
+        public var portal = Portal.automatic
     }
 
     /// The music library.

@@ -19,6 +19,8 @@ struct CameraCommand: ParsableCommand {
 final class CameraPlace: PluginPlace {
     /// Seconds for a camera to send its first picture.
     static let opening = 30.0
+    /// The same if the desktop asks the user first, who has a minute.
+    static let starting = 90.0
 
     init(_ service: Service) throws { try super.init(.capture, for: "file:///", "cameras", service) }
 
@@ -55,9 +57,12 @@ final class CameraPlace: PluginPlace {
     func ask(_ session: String, _ member: String, _ arguments: [Value] = []) throws -> [Value] {
         try service.wait { reply in
             service.connection.call(
-                place, session, Self.session, member, arguments, timeout: Self.opening, reply)
+                place, session, Self.session, member, arguments, timeout: Self.timeout(of: member), reply)
         }
     }
+
+    /// Seconds for the answer to a method of a capture session.
+    static func timeout(of member: String) -> Double { member == "StartRunning" ? starting : opening }
 
     func set(_ session: String, _ property: String, _ value: Value) throws {
         let _: [Value] = try service.wait { reply in

@@ -146,7 +146,7 @@ final class CameraRun {
 
     private func call(_ member: String, _ arguments: [Value] = [], _ then: @escaping ([Value]) -> Void = { _ in }) {
         service.connection.call(
-            place.place, session, CameraPlace.session, member, arguments, timeout: CameraPlace.opening
+            place.place, session, CameraPlace.session, member, arguments, timeout: CameraPlace.timeout(of: member)
         ) { [weak self] answer in
             guard let self else { return }
             switch answer {

@@ -178,7 +178,7 @@ final class FilmRun {
 
     private func call(_ member: String, _ arguments: [Value] = [], _ then: @escaping () -> Void = {}) {
         service.connection.call(
-            place.place, session, CameraPlace.session, member, arguments, timeout: CameraPlace.opening
+            place.place, session, CameraPlace.session, member, arguments, timeout: CameraPlace.timeout(of: member)
         ) { [weak self] answer in
             guard let self else { return }
             switch answer {

@@ -21,20 +21,30 @@ final class CaptureStage {
     /// login1, on the same bus.
     private(set) var machine: FakeMachine?
     let environment: [String: String]
+    /// The portal and its user, if there is one.
+    let desktop: FakeDesktop?
 
     /// - Parameters:
     ///   - more: of the environment of all programs.
     ///   - properties: of the camera's node.
+    ///   - portal: the setting; with it, there is a desktop with a portal.
+    ///   - sandbox: the application in whose sandbox the daemon and its plugins run.
     init(
         rate: Int = 30, position: String = "front", hasMachine: Bool = false, hasTicks: Bool = false,
-        more: [String: String] = [:], properties: String? = nil
+        more: [String: String] = [:], properties: String? = nil, portal: String? = nil, sandbox: String? = nil
     ) throws {
+        bus = try PrivateBus()
+        desktop = try portal == nil ? nil : FakeDesktop(on: bus)
         let channels = hasTicks ? " channels=1 channel_map=mono" : ""
         server = try PrivatePipeWire(
-            modules: ["module-null-sink sink_name=mic media.class=Audio/Source/Virtual" + channels])
+            modules: ["module-null-sink sink_name=mic media.class=Audio/Source/Virtual" + channels],
+            bus: portal == nil ? nil : bus)
         microphone = hasTicks ? try VirtualMicrophone(server, source: "mic") : nil
-        bus = try PrivateBus()
         folder = try PrivateFolder()
+        if let portal {
+            _ = try server.folder.folder("config/sessiond")
+            try server.folder.file("config/sessiond/sessiond.conf", "[camera]\nportal = \(portal)\n")
+        }
         let plugins = try folder.folder("data/sessiond/plugins")
         let manifest = try String(
             contentsOf: repository.appendingPathComponent("data/plugins/capture.plugin"), encoding: .utf8)
@@ -59,7 +69,10 @@ final class CaptureStage {
             .merging(hasMachine ? ["DBUS_SYSTEM_BUS_ADDRESS": bus.address] : [:]) { $1 }.merging(more) { $1 }
         if hasMachine { machine = try FakeMachine(on: bus) }
         camera = try VirtualCamera(server, position: position, rate: rate, properties: properties)
-        daemon = try Child(try builtProduct(named: "sessiond"), environment: environment)
+        try desktop?.start(server)
+        var program = try builtProduct(named: "sessiond")
+        if let sandbox { program = try FakeDesktop.sandbox(program, as: sandbox, in: folder) }
+        daemon = try Child(program, environment: environment)
         connection = try Connection(.custom(bus.address), loop: loop)
         let isThere = eventually(timeout: 20) {
             (try? connection.askBusAndWait("NameHasOwner", [.string(BusName.service)], timeout: 5))?.first?.boolValue

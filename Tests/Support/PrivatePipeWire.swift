@@ -13,12 +13,14 @@ public final class PrivatePipeWire: PrivateServer {
     public private(set) lazy var control = ServerControl(server: serverString)
 
     /// Starts the server with null sinks and modules, and waits until it answers and the first sink is the default.
-    /// `modules` are lines as for `pactl load-module`. With `start: false`, the server starts only with ``restart()``.
+    /// `modules` are lines as for `pactl load-module`. With `start: false`, the server starts only with ``restart()``. Without a
+    /// `bus`, it has one of its own.
     public init(
-        sinks: [String] = ["speaker"], modules: [String] = [], start: Bool = true, radio: FakeBluetooth? = nil
+        sinks: [String] = ["speaker"], modules: [String] = [], start: Bool = true, radio: FakeBluetooth? = nil,
+        bus: PrivateBus? = nil
     ) throws {
         folder = try PrivateFolder()
-        bus = try PrivateBus()
+        self.bus = try bus ?? PrivateBus()
         self.sinks = sinks
         self.modules = modules
         self.radio = radio

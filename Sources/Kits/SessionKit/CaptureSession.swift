@@ -316,9 +316,12 @@ public actor CaptureSession {
 
     // MARK: Running
 
-    /// Opens the camera; returns with the first picture.
-    /// - Throws: `InsufficientPriority` while a call has the microphone that a film needs; why the camera cannot be opened.
-    public func startRunning() async throws(SessionError) { try await ask("StartRunning") }
+    /// Opens the camera; returns with the first picture. In a sandbox, the desktop asks the user first, who has a minute.
+    /// - Throws: `InsufficientPriority` while a call has the microphone that a film needs; `MissingEntitlement` if the user does
+    ///   not allow cameras, `TimedOut` if nobody answers; why the camera cannot be opened.
+    public func startRunning() async throws(SessionError) {
+        _ = try await client.ask("StartRunning", of: BusName.captureSession, at: try await made(), timeout: 90)
+    }
 
     /// Completes a film first.
     public func stopRunning() async throws(SessionError) { try await ask("StopRunning") }

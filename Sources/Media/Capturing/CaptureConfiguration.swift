@@ -221,6 +221,20 @@ package struct CaptureConfiguration: Sendable, Hashable {
         return lastID
     }
 
+    /// The user has allowed a camera: it takes the place of the hidden one, in what applies and in what is being changed.
+    /// - Throws: `NotSupported` if it cannot have the preset; then nothing changes.
+    package mutating func reveal(_ device: CaptureSource) throws(SessionError) {
+        func revealed(_ arrangement: Arrangement) -> Arrangement {
+            var next = arrangement
+            next.inputs = next.inputs.map { $0.device.isHidden ? Input(id: $0.id, device: device) : $0 }
+            return next
+        }
+        let next = revealed(current)
+        if next.camera != nil, next.choice == nil { throw Self.unfit(device, next.preset) }
+        current = next
+        draft = draft.map(revealed)
+    }
+
     // MARK: Rules
 
     private mutating func take(_ arrangement: Arrangement) throws(SessionError) {
@@ -234,7 +248,7 @@ package struct CaptureConfiguration: Sendable, Hashable {
 
     /// Whether an arrangement is possible after the current one.
     private func check(_ next: Arrangement) throws(SessionError) {
-        if let camera = next.camera, next.choice == nil { throw Self.unfit(camera, next.preset) }
+        if let camera = next.camera, !camera.isHidden, next.choice == nil { throw Self.unfit(camera, next.preset) }
         guard isRecording else { return }
         guard next.camera != nil else {
             throw SessionError(.isBusy, "a film is being recorded: its camera can be replaced, not removed")

@@ -53,17 +53,19 @@ package struct CaptureSource: Sendable, Hashable {
     package let formats: [CaptureFormat]
     /// The device of Video4Linux, such as `/dev/video0`; nil: it has none.
     package let videoDevice: String?
+    /// It stands for the first camera that the user allows: until then nothing is known about it.
+    package let isHidden: Bool
 
     package init(
         id: String, name: String, media: CaptureMediaType, position: CapturePosition = .unspecified,
-        formats: [CaptureFormat] = [], videoDevice: String? = nil
+        formats: [CaptureFormat] = [], videoDevice: String? = nil, isHidden: Bool = false
     ) {
         (self.id, self.name, self.media, self.position, self.formats) = (id, name, media, position, formats)
-        self.videoDevice = videoDevice
+        (self.videoDevice, self.isHidden) = (videoDevice, isHidden)
     }
 
-    /// The presets that it can have; none for a microphone.
+    /// The presets that it can have; none for a microphone. Of a camera that is hidden, those that it may have.
     package var presets: [CapturePreset] {
-        media == .video ? CapturePreset.allCases.filter { $0.choice(from: formats) != nil } : []
+        media == .video ? CapturePreset.allCases.filter { isHidden || $0.choice(from: formats) != nil } : []
     }
 }

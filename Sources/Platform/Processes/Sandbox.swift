@@ -21,6 +21,9 @@ public enum Sandbox: Sendable, Hashable {
         case controlGroup
     }
 
+    /// Whether the process is known to be in a sandbox.
+    public var isOfApplication: Bool { if case .application = self { true } else { false } }
+
     /// O_PATH; the headers define it only with _GNU_SOURCE.
     private static let pathOnly: Int32 = 0o10_000_000
 

@@ -27,10 +27,8 @@ extension CapturePlugin {
                 let reader = try OptionReader(call.arguments[0], known: ["media", "position"])
                 let media: CaptureMediaType? = try reader.word("media")
                 let position: CapturePosition? = try reader.word("position")
-                capture.monitor.refresh()
-                let cameras = capture.monitor.cameras.map(\.device)
                 func answer(_ microphones: [CaptureSource]) {
-                    let devices = (cameras + microphones).filter { device in
+                    let devices = (capture.cameras + microphones).filter { device in
                         (media == nil || device.media == media) && (position == nil || device.position == position)
                     }
                     let shown = devices.filter { $0.media == .video }
@@ -38,8 +36,9 @@ extension CapturePlugin {
                         call.reply([.array(of: "a{sv}", devices.map { .properties(capture.fields($0)) })])
                     }
                 }
-                if media == .video { return answer([]) }
-                capture.microphones(answer)
+                // Microphones are not the portal's.
+                if media == .audio { return capture.microphones(answer) }
+                capture.look { media == .video ? answer([]) : capture.microphones(answer) }
             },
             method("CreateSession", "sa{sv}") { (capture, call) throws(Failure) in
                 try capture.callers.require(call.sender, to: "use a camera")

@@ -2,6 +2,8 @@ import CameraBackend
 import Capturing
 import DBus
 import EventLoop
+import Glibc
+import Installation
 import PluginAPI
 public import PluginKit
 import Processes
@@ -19,6 +21,8 @@ public final class CapturePlugin: Plugin {
     let callers: FreeCallers
     let monitor: CameraMonitor
     let hardware: CameraHardware
+    /// Nil: cameras are used directly.
+    let portal: CameraPortal?
     let journal: TakeJournal
     private(set) var sessions: [UInt64: CaptureSession] = [:]
     /// Which session may change a device, by its id.
@@ -36,8 +40,10 @@ public final class CapturePlugin: Plugin {
     init(_ host: PluginHost, state: String?) {
         self.host = host
         callers = FreeCallers(on: host.connection)
-        monitor = CameraMonitor(on: host.loop)
         hardware = CameraHardware(on: host.loop)
+        let usesPortal = Self.usesPortal(host)
+        monitor = CameraMonitor(on: host.loop, isOfPortal: usesPortal)
+        portal = usesPortal ? CameraPortal(monitor, on: host.connection) : nil
         shutter = ShutterSound(on: host.connection) { [unowned host] in host.complain($0) }
         journal = TakeJournal(in: state)
         // Also while the user does nothing, as with a film of the door.
@@ -48,7 +54,10 @@ public final class CapturePlugin: Plugin {
                 film.problem.map { "'\(film.path)' was not completed, and \($0)" }
                     ?? "'\(film.path)' was not completed; it is an ordinary film now")
         }
+        // If this program ended, the portal would remember a no.
+        portal?.onAsking = { [unowned self] in settleBusy() }
         monitor.onConnected = { [unowned self] id in
+            portal?.cameraConnected()
             emit("DeviceConnected", [.string(id)])
             for session in sessions.values { session.cameraConnected(id) }
         }
@@ -58,6 +67,18 @@ public final class CapturePlugin: Plugin {
         }
         hardware.onIdle = { [unowned self] in endIfDone() }
         host.connection.objects.export(self, at: PluginKind.capture.objectPath, interfaces: [CapturePlugin.interface])
+    }
+
+    /// Whether this program may use cameras only if the user agrees.
+    private static func usesPortal(_ host: PluginHost) -> Bool {
+        let setting = SettingsFiles(isSystem: host.bus.isSystem).read { host.complain($0) }.camera.portal
+        guard !host.bus.isSystem else {
+            if setting == .always {
+                host.complain("portal = always of [camera] has no effect: on the system bus there is no portal")
+            }
+            return false
+        }
+        return setting.isUsed(isSandboxed: Sandbox(of: UInt32(getpid())).isOfApplication)
     }
 
     public func end(_ done: @escaping () -> Void) {
@@ -79,6 +100,23 @@ public final class CapturePlugin: Plugin {
     }
 
     // MARK: Devices
+
+    /// Those that can be listed: before the user has allowed cameras, one stands for all of them.
+    var cameras: [CaptureSource] { (portal?.hiddenCameras ?? []) + monitor.cameras.map(\.device) }
+
+    /// Looks for cameras; does not ask the user.
+    func look(_ done: @escaping () -> Void) {
+        if let portal { return portal.look(done) }
+        monitor.refresh()
+        done()
+    }
+
+    /// A camera by its id, as it is listed.
+    func camera(_ id: String) -> CaptureSource? {
+        // The id that was listed before the user has agreed stays valid.
+        if id == CameraPortal.hidden.id, portal != nil { return monitor.camera(called: nil)?.device ?? cameras.first }
+        return cameras.first { $0.id == id }
+    }
 
     /// Reads what can be set of cameras.
     func readControls(of cameras: [CaptureSource], _ done: @escaping () -> Void) {
@@ -106,7 +144,14 @@ public final class CapturePlugin: Plugin {
     /// Looks for cameras anew, unless other sessions use some of those that are known.
     /// - Returns: whether it does.
     func lookAgain(for camera: String, besides session: CaptureSession) -> Bool {
-        !sessions.values.contains(where: { $0 !== session && $0.isBusy }) && monitor.lookAgain(for: camera)
+        guard !hasBusySession(besides: session) else { return false }
+        guard let portal, !portal.isOpen else { return monitor.lookAgain(for: camera) }
+        portal.look {}
+        return true
+    }
+
+    func hasBusySession(besides session: CaptureSession) -> Bool {
+        sessions.values.contains { $0 !== session && $0.isBusy }
     }
 
     // MARK: Sessions
@@ -142,7 +187,7 @@ public final class CapturePlugin: Plugin {
     }
 
     func settleBusy() {
-        host.isBusy = sessions.values.contains(where: \.isBusy)
+        host.isBusy = sessions.values.contains(where: \.isBusy) || portal?.isAsking == true
         let isWriting = sessions.values.contains(where: \.isWriting)
         if inhibitor.isHeld != isWriting { inhibitor.isHeld = isWriting }
     }

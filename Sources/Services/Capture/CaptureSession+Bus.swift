@@ -186,14 +186,19 @@ extension CaptureSession {
 
     /// A device by its id, for one who waits.
     private func device(_ id: String, _ reply: @escaping (Result<CaptureSource, Failure>) -> Void) {
-        plugin.monitor.refresh()
-        if let camera = plugin.monitor.cameras.first(where: { $0.device.id == id }) {
-            return reply(.success(camera.device))
+        plugin.look { [plugin] in
+            if let camera = plugin.camera(id) { return reply(.success(camera)) }
+            Self.microphone(id, of: plugin, reply)
         }
+    }
+
+    private static func microphone(
+        _ id: String, of plugin: CapturePlugin, _ reply: @escaping (Result<CaptureSource, Failure>) -> Void
+    ) {
         plugin.microphones { microphones in
             if let found = microphones.first(where: { $0.id == id }) { return reply(.success(found)) }
             let message =
-                id == Self.routeInput
+                id == routeInput
                 ? "there is no microphone" : "there is no camera and no microphone \(quoted(id))"
             reply(.failure(Failure(SessionError(.resourceNotAvailable, message))))
         }

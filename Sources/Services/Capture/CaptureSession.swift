@@ -96,6 +96,10 @@ final class CaptureSession {
     private lazy var flash = Timer(on: plugin.host.loop) { [unowned self] in takeLitPhotos(nil) }
     private var isClosing = false
     private var startReply: Reply?
+    /// While the portal is asked, and the user by the portal.
+    private var permission: CameraPortal.Wait?
+    /// The portal has answered just now.
+    private var isPermitted = false
     private var stopReplies: [Reply] = []
     private var endReplies: [Reply] = []
     private var lostCamera: String?
@@ -159,17 +163,30 @@ final class CaptureSession {
         guard !configuration.isConfiguring else {
             return reply(.failure(Failure(.badParameter("commit the configuration first"))))
         }
-        let arrangement = configuration.current
-        guard let device = arrangement.camera, let choice = arrangement.choice else {
+        guard let device = configuration.current.camera else {
             return reply(.failure(Failure(.badParameter("the session has no camera: add an input first"))))
         }
         plugin.monitor.refresh()
-        guard let camera = plugin.monitor.camera(device.id) else {
-            guard plugin.monitor.isChanging(device.id) else { return reply(.failure(Failure(Self.gone(device)))) }
+        let found =
+            device.isHidden ? plugin.monitor.camera(called: nil) : plugin.monitor.camera(device.id)
+        if found == nil, plugin.monitor.isChanging(device.id) {
             // With PipeWire 1.4 it has left with its last reader, and is there again at once.
             (running, startReply) = (.starting, reply)
             return later.arm(after: CameraMonitor.changeTime + 0.05)
         }
+        if let portal = plugin.portal, !isPermitted {
+            (running, startReply) = (.starting, reply)
+            // Permissions may have changed since the connection was made.
+            let isAnew = found == nil && !plugin.hasBusySession(besides: self)
+            permission = portal.want(isAnew: isAnew) { [weak self] problem in self?.permitted(problem) }
+            return
+        }
+        guard let camera = found else { return reply(.failure(Failure(Self.gone(device)))) }
+        do throws(SessionError) { try configuration.reveal(camera.device) } catch {
+            return reply(.failure(Failure(error)))
+        }
+        let arrangement = configuration.current
+        guard let choice = arrangement.choice else { return reply(.failure(Failure(Self.gone(device)))) }
         let engine: CaptureEngine
         do throws(SessionError) {
             engine = try CaptureEngine(
@@ -195,6 +212,18 @@ final class CaptureSession {
         }
     }
 
+    /// The user has allowed the camera, or not.
+    private func permitted(_ problem: SessionError?) {
+        permission = nil
+        guard case .starting = running, engine == nil else { return }
+        changing {
+            if let problem { return failStart(Failure(problem)) }
+            isPermitted = true
+            startAgain()
+            isPermitted = false
+        }
+    }
+
     private func startAgain() {
         guard case .starting = running, engine == nil, let reply = startReply else { return }
         (running, startReply) = (.no, nil)
@@ -206,7 +235,9 @@ final class CaptureSession {
     private var isSecondStart = false
 
     private static func gone(_ device: CaptureSource) -> SessionError {
-        SessionError(.resourceNotAvailable, "the camera '\(device.name)' is not connected")
+        SessionError(
+            .resourceNotAvailable,
+            device.isHidden ? "no camera is connected" : "the camera '\(device.name)' is not connected")
     }
 
     private func open(_ camera: CameraMonitor.Camera) {
@@ -292,6 +323,7 @@ final class CaptureSession {
     }
 
     private func stopNow() {
+        permission = nil
         later.disarm()
         absent.disarm()
         retry.disarm()

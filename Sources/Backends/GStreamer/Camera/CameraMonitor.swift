@@ -4,20 +4,21 @@ package import Capturing
 package import EventLoop
 import GStreamerBackend
 package import GStreamerBase
-import PluginAPI
+package import PluginAPI
 
 /// The cameras of this machine, as GStreamer finds them: through PipeWire, where several programs can use one, and through V4L2
-/// where there is no PipeWire (GstDeviceMonitor).
+/// where there is no PipeWire (GstDeviceMonitor). Or those of one connection to PipeWire that the portal of the desktop has given.
 package final class CameraMonitor {
     /// A camera, and how to open it.
     package final class Camera {
         package let device: CaptureSource
         /// Owned.
         private let handle: UnsafeMutablePointer<GstDevice>
+        /// Its sources use the connection by its number.
+        private let link: CameraLink?
 
-        fileprivate init(_ device: CaptureSource, _ handle: UnsafeMutablePointer<GstDevice>) {
-            self.device = device
-            self.handle = handle
+        fileprivate init(_ device: CaptureSource, _ handle: UnsafeMutablePointer<GstDevice>, _ link: CameraLink?) {
+            (self.device, self.handle, self.link) = (device, handle, link)
             gst_object_ref(handle)
         }
 
@@ -44,9 +45,14 @@ package final class CameraMonitor {
     private var present: [Camera] = []
     /// All of them, also those that may be there again at once (``isChanging(_:)``).
     package var cameras: [Camera] { present + leaving.values.map(\.camera) }
+    /// The connection of the portal is dead, or the server has closed it.
+    package var onLinkLost: (() -> Void)?
     private let loop: EventLoop
-    private var monitor: UnsafeMutablePointer<GstDeviceMonitor>?
+    /// Whether only the cameras of the connections that ``connect(through:_:)`` gets are found.
+    package let isOfPortal: Bool
+    private var finder: CameraFinder?
     private var watch: IOWatch?
+    private var linkWatch: IOWatch?
     /// Cameras that are gone, unless they are there again at once: PipeWire 1.4 removes and adds a camera whose formats change,
     /// as they do when somebody begins to read it.
     private var leaving: [String: (camera: Camera, isTold: Bool)] = [:]
@@ -59,7 +65,7 @@ package final class CameraMonitor {
     /// Seconds in which a camera is there again if only its formats have changed.
     package static let changeTime = 0.3
 
-    package init(on loop: EventLoop) { self.loop = loop }
+    package init(on loop: EventLoop, isOfPortal: Bool = false) { (self.loop, self.isOfPortal) = (loop, isOfPortal) }
 
     deinit { stop() }
 
@@ -79,17 +85,58 @@ package final class CameraMonitor {
     /// Begins to look for cameras, if it has not begun; those that are there are known when it returns. Looks again if there is
     /// none: a server of PipeWire that was restarted is found only by another connection.
     package func refresh() {
-        if isLooking || (monitor != nil && !cameras.isEmpty) { return }
+        if isOfPortal || isLooking || (finder != nil && !cameras.isEmpty) { return }
         stop()
-        guard let monitor = Self.make(), gst_device_monitor_start(monitor) != 0 else { return }
-        adopt(monitor, isTold: false)
+        guard let finder = CameraFinder.ofMachine(), finder.start() else { return }
+        adopt(finder, isTold: false)
     }
 
-    /// A monitor on its way between threads.
-    // SAFETY: one thread uses it at a time, and it is GStreamer's, which any thread may use.
-    private final class Handle: @unchecked Sendable {
-        let monitor: UnsafeMutablePointer<GstDeviceMonitor>?
-        init(_ monitor: UnsafeMutablePointer<GstDeviceMonitor>?) { self.monitor = monitor }
+    /// Looks for cameras through a connection to PipeWire, in place of the one before; ``onConnected`` tells what it finds.
+    /// - Parameters:
+    ///   - descriptor: duplicated here.
+    ///   - done: called later, with the reason if it fails; not called if it was replaced or given up meanwhile.
+    package func connect(through descriptor: Int32, _ done: @escaping (SessionError?) -> Void) {
+        disconnect()
+        guard let link = CameraLink(descriptor), let finder = CameraFinder.through(link) else {
+            return loop.later {
+                done(
+                    SessionError(
+                        .notSupported, "GStreamer cannot use the cameras of a portal: install gstreamer1.0-pipewire"))
+            }
+        }
+        awaited = link
+        let isStarted = Errand.run(
+            on: loop, { finder.start() },
+            done: { [weak self] isStarted in
+                guard let self, awaited === link else { return finder.leave(on: self?.loop) }
+                awaited = nil
+                guard isStarted else {
+                    return done(SessionError(.resourceNotAvailable, "PipeWire does not answer the portal's connection"))
+                }
+                adopt(finder, isTold: true)
+                // Its server has ended, or closes it. GStreamer would not tell.
+                linkWatch = IOWatch(on: loop, descriptor: link.number, events: .error) { [unowned self] _ in
+                    linkWatch = nil
+                    onLinkLost?()
+                }
+                done(nil)
+            })
+        if !isStarted {
+            awaited = nil
+            loop.later { done(SessionError(.resourceNotAvailable, "no thread can be started")) }
+        }
+    }
+
+    /// The connection whose cameras are being looked for.
+    private var awaited: CameraLink?
+
+    /// Forgets the cameras of the connection.
+    package func disconnect() {
+        (awaited, watch, linkWatch) = (nil, nil, nil)
+        let old = finder
+        finder = nil
+        old?.leave(on: loop)
+        forget()
     }
 
     /// Forgets the cameras, and looks for them on a thread of its own; ``onConnected`` tells what it finds.
@@ -100,74 +147,49 @@ package final class CameraMonitor {
     ///   not asked again: the end of its monitor may destroy what another thread uses. When its server ends, it reports nothing.
     /// - Returns: false if it still waits for an answer, or if that is not needed.
     package func lookAgain(for id: String) -> Bool {
-        if Self.endsUnsafely, reported.contains(id) { return false }
-        guard !isLooking, let made = Self.make() else { return false }
-        let (old, new) = (Handle(monitor), Handle(made))
+        if isOfPortal || (CameraFinder.endsUnsafely && reported.contains(id)) { return false }
+        guard !isLooking, let made = CameraFinder.ofMachine() else { return false }
+        let old = finder
         watch = nil
-        monitor = nil
+        finder = nil
         forget()
         isLooking = Errand.run(
             on: loop,
             {
-                if let monitor = old.monitor {
-                    gst_device_monitor_stop(monitor)
-                    gst_object_unref(monitor)
-                }
-                return new.monitor.map { gst_device_monitor_start($0) != 0 } ?? false
+                old?.stop()
+                return made.start()
             },
             done: { [weak self] isStarted in
-                guard let self, let monitor = new.monitor else { return }
+                guard let self else { return }
                 isLooking = false
-                guard isStarted, self.monitor == nil else { return gst_object_unref(monitor) }
-                adopt(monitor, isTold: true)
+                if isStarted, finder == nil { adopt(made, isTold: true) }
             })
         return isLooking
     }
 
     private var isLooking = false
 
-    /// Whether the monitor of cameras is ended without the lock of PipeWire's thread, as in 0.3.
-    private static let endsUnsafely: Bool = {
-        guard let plugin = gst_registry_find_plugin(gst_registry_get(), "pipewire") else { return false }
-        defer { gst_object_unref(UnsafeMutableRawPointer(plugin)) }
-        return gst_plugin_get_version(plugin).map { String(cString: $0).hasPrefix("0.") } ?? false
-    }()
-
-    private static func make() -> UnsafeMutablePointer<GstDeviceMonitor>? {
-        Runtime.prepare()
-        guard let monitor = gst_device_monitor_new() else { return nil }
-        gst_device_monitor_add_filter(monitor, "Video/Source", nil)
-        return monitor
-    }
-
-    /// Takes over a monitor that has begun, with the cameras that it knows.
-    private func adopt(_ monitor: UnsafeMutablePointer<GstDeviceMonitor>, isTold: Bool) {
-        self.monitor = monitor
-        guard let bus = gst_device_monitor_get_bus(monitor) else { return }
+    /// Takes over what has begun to find cameras, with those that it knows.
+    private func adopt(_ finder: CameraFinder, isTold: Bool) {
+        self.finder = finder
+        guard let bus = finder.bus else { return }
         var poll = GPollFD()
         gst_bus_get_pollfd(bus, &poll)
         gst_object_unref(bus)
         watch = IOWatch(on: loop, descriptor: poll.fd, events: .readable) { [unowned self] _ in readBus() }
-        let list = gst_device_monitor_get_devices(monitor)
-        var link = list
-        while let item = link {
-            if let data = item.pointee.data {
-                add(data.assumingMemoryBound(to: GstDevice.self), isTold: isTold)
-                gst_object_unref(data)
-            }
-            link = item.pointee.next
+        for device in finder.devices {
+            add(device, isTold: isTold)
+            gst_object_unref(device)
         }
-        g_list_free(list)
         readBus()
     }
 
     /// The cameras of a server that has ended are forgotten; ``refresh()`` looks again.
     package func stop() {
-        watch = nil
-        guard let monitor else { return }
-        self.monitor = nil
-        gst_device_monitor_stop(monitor)
-        gst_object_unref(monitor)
+        (watch, linkWatch) = (nil, nil)
+        guard let finder else { return }
+        self.finder = nil
+        finder.stop()
         forget()
     }
 
@@ -183,7 +205,7 @@ package final class CameraMonitor {
     }
 
     private func readBus() {
-        guard let monitor, let bus = gst_device_monitor_get_bus(monitor) else { return }
+        guard let bus = finder?.bus else { return }
         defer { gst_object_unref(bus) }
         while let message = gst_bus_pop(bus) {
             defer { gst_message_unref(message) }
@@ -202,12 +224,12 @@ package final class CameraMonitor {
     }
 
     private func add(_ handle: UnsafeMutablePointer<GstDevice>, isTold: Bool) {
-        guard !present.contains(where: { $0.isSame(as: handle) }), let device = CameraFacts.device(handle) else {
-            return
-        }
+        guard gst_device_has_classes(handle, CameraFinder.kind) != 0,
+            !present.contains(where: { $0.isSame(as: handle) }), let device = CameraFacts.device(handle)
+        else { return }
         // The same camera is shown by PipeWire and by V4L2.
         guard camera(device.id) == nil else { return }
-        present.append(Camera(device, handle))
+        present.append(Camera(device, handle, finder?.link))
         reported.remove(device.id)
         if leaving.removeValue(forKey: device.id)?.isTold ?? true, isTold { onConnected?(device.id) }
     }

@@ -1,7 +1,7 @@
 import Glibc
 
 /// The socket of the PipeWire server, as its library finds it.
-enum PipeWireSocket {
+package enum PipeWireSocket {
     static func path(_ variable: (String) -> String?) -> String? {
         let name = variable("PIPEWIRE_REMOTE") ?? "pipewire-0"
         if name.hasPrefix("/") { return name }
@@ -38,7 +38,11 @@ enum PipeWireSocket {
         let result = withUnsafePointer(to: &address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { Glibc.connect(descriptor, $0, length) }
         }
-        guard result == 0 else { return nil }
+        return result == 0 ? unique(descriptor) : nil
+    }
+
+    /// The same connection with a number that was not used before, which the caller closes; nil: there are no descriptors left.
+    package static func unique(_ descriptor: Int32) -> Int32? {
         let unique = fcntl(descriptor, F_DUPFD_CLOEXEC, next)
         // After a thousand servers it begins again.
         next = unique < 0 ? 100 : unique + 1

@@ -54,6 +54,16 @@ static inline void shim_set_bool(gpointer object, const char *name, gboolean val
     g_object_set(object, name, value, NULL);
 }
 
+// A new device provider, which the caller owns; gst_device_provider_factory_get gives the same one to all of a process.
+static inline GstDeviceProvider *shim_new_provider(GstDeviceProviderFactory *factory) {
+    GstPluginFeature *loaded = gst_plugin_feature_load((GstPluginFeature *)factory);
+    if (!loaded) return NULL;
+    GType type = gst_device_provider_factory_get_device_provider_type((GstDeviceProviderFactory *)loaded);
+    GstDeviceProvider *provider = type ? (GstDeviceProvider *)g_object_new(type, NULL) : NULL;
+    gst_object_unref(loaded);
+    return provider ? (GstDeviceProvider *)gst_object_ref_sink(provider) : NULL;
+}
+
 static inline guint shim_get_uint(gpointer object, const char *name) {
     guint value = 0;
     g_object_get(object, name, &value, NULL);

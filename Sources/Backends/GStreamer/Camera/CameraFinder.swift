@@ -1,0 +1,118 @@
+import CGStreamer
+import EventLoop
+import GStreamerBackend
+import GStreamerBase
+import Glibc
+import VideoBackend
+
+/// A connection to PipeWire that the portal of the desktop has given: closed when nothing uses it any more.
+final class CameraLink: Sendable {
+    /// GStreamer finds the connection by this number.
+    let number: Int32
+
+    /// Nil: there are no descriptors left.
+    init?(_ descriptor: Int32) {
+        guard let number = PipeWireSocket.unique(descriptor) else { return nil }
+        self.number = number
+    }
+
+    deinit { close(number) }
+}
+
+/// What finds cameras: all of GStreamer's providers, or that of PipeWire with a connection of its own.
+// SAFETY: one thread uses it at a time, and its pointers are GStreamer's, which any thread may use.
+final class CameraFinder: @unchecked Sendable {
+    /// GStreamer's class of cameras.
+    static let kind = "Video/Source"
+
+    private let monitor: UnsafeMutablePointer<GstDeviceMonitor>?
+    private let provider: UnsafeMutablePointer<GstDeviceProvider>?
+    let link: CameraLink?
+    private var isStarted = false
+
+    private init(
+        monitor: UnsafeMutablePointer<GstDeviceMonitor>? = nil,
+        provider: UnsafeMutablePointer<GstDeviceProvider>? = nil,
+        link: CameraLink? = nil
+    ) {
+        (self.monitor, self.provider, self.link) = (monitor, provider, link)
+    }
+
+    deinit {
+        if let monitor { gst_object_unref(monitor) }
+        if let provider { gst_object_unref(provider) }
+    }
+
+    static func ofMachine() -> CameraFinder? {
+        Runtime.prepare()
+        guard let monitor = gst_device_monitor_new() else { return nil }
+        gst_device_monitor_add_filter(monitor, kind, nil)
+        return CameraFinder(monitor: monitor)
+    }
+
+    /// Nil: GStreamer has no provider for PipeWire.
+    static func through(_ link: CameraLink) -> CameraFinder? {
+        Runtime.prepare()
+        guard let factory = gst_device_provider_factory_find("pipewiredeviceprovider") else { return nil }
+        defer { gst_object_unref(UnsafeMutableRawPointer(factory)) }
+        guard let provider = shim_new_provider(factory) else { return nil }
+        shim_set_int(provider, "fd", link.number)
+        return CameraFinder(provider: provider, link: link)
+    }
+
+    /// May wait for PipeWire's server.
+    func start() -> Bool {
+        if let monitor { isStarted = gst_device_monitor_start(monitor) != 0 }
+        if let provider { isStarted = gst_device_provider_start(provider) != 0 }
+        return isStarted
+    }
+
+    /// May wait for PipeWire's server.
+    func stop() {
+        guard isStarted else { return }
+        isStarted = false
+        if let monitor { gst_device_monitor_stop(monitor) }
+        if let provider { gst_device_provider_stop(provider) }
+    }
+
+    /// Ends it without waiting. PipeWire 0.3 must not end the search of a connection that others still use: then it stays, and
+    /// nobody hears of it.
+    func leave(on loop: EventLoop?) {
+        if Self.endsUnsafely {
+            if let bus {
+                gst_bus_set_flushing(bus, 1)
+                gst_object_unref(bus)
+            }
+            _ = Unmanaged.passRetained(self)
+        } else if let loop {
+            _ = Errand.run(on: loop, { self.stop() }, done: { _ in })
+        }
+    }
+
+    /// The caller owns it.
+    var bus: UnsafeMutablePointer<GstBus>? {
+        monitor.flatMap { gst_device_monitor_get_bus($0) } ?? provider.flatMap { gst_device_provider_get_bus($0) }
+    }
+
+    /// Those that are known. The caller owns them.
+    var devices: [UnsafeMutablePointer<GstDevice>] {
+        let list =
+            monitor.map { gst_device_monitor_get_devices($0) } ?? provider.map { gst_device_provider_get_devices($0) }
+        guard let list else { return [] }
+        var devices: [UnsafeMutablePointer<GstDevice>] = []
+        var link = list
+        while let item = link {
+            if let data = item.pointee.data { devices.append(data.assumingMemoryBound(to: GstDevice.self)) }
+            link = item.pointee.next
+        }
+        g_list_free(list)
+        return devices
+    }
+
+    /// Whether the search for cameras is ended without the lock of PipeWire's thread, as in 0.3.
+    static let endsUnsafely: Bool = {
+        guard let plugin = gst_registry_find_plugin(gst_registry_get(), "pipewire") else { return false }
+        defer { gst_object_unref(UnsafeMutableRawPointer(plugin)) }
+        return gst_plugin_get_version(plugin).map { String(cString: $0).hasPrefix("0.") } ?? false
+    }()
+}
