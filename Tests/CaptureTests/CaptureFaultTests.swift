@@ -30,6 +30,29 @@ struct CaptureFaultTests {
         return run
     }
 
+    /// Somebody looks all the time while a camera comes and goes: with PipeWire 0.3, the search must not be ended then.
+    @Test(.timeLimit(.minutes(2))) func camerasThatComeAndGo_whileSomebodyLooks_areFound() throws {
+        let stage = try CaptureStage()
+        stage.camera.remove()
+        func cameras() throws -> Int {
+            let answer = try stage.connection.callAndWait(
+                stage.place(), "/org/sessiond1/capture", "org.sessiond1.Capture", "Devices",
+                [.properties([("media", .string("video"))])], timeout: 10)
+            return answer.first?.arrayValue?.count ?? -1
+        }
+        let list = try stage.sessionctl("camera", "list")
+        #expect(list.wait(timeout: 20) == .code(0), "\(list.errors)")
+        let plugin = try stage.plugin()
+        #expect(try eventually(timeout: 10) { try cameras() == 0 })
+        for turn in 0..<6 {
+            let camera = try VirtualCamera(stage.server, name: "turn\(turn)")
+            #expect(try eventually(timeout: 10) { try cameras() == 1 }, "\(turn)")
+            camera.remove()
+            #expect(try eventually(timeout: 10) { try cameras() == 0 }, "\(turn)")
+        }
+        #expect(try stage.plugin() == plugin, "\(stage.errors)")
+    }
+
     @Test func cameraThatFreezes_pausesTheFilm_andItGoesOnWithIt() throws {
         let stage = try CaptureStage()
         let run = try record(stage)

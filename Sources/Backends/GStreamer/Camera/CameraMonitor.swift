@@ -4,7 +4,9 @@ package import Capturing
 package import EventLoop
 import GStreamerBackend
 package import GStreamerBase
+import Glibc
 package import PluginAPI
+import VideoBackend
 
 /// The cameras of this machine, as GStreamer finds them: through PipeWire, where several programs can use one, and through V4L2
 /// where there is no PipeWire (GstDeviceMonitor). Or those of one connection to PipeWire that the portal of the desktop has given.
@@ -82,11 +84,12 @@ package final class CameraMonitor {
             ?? present.first { $0.device.name == text }
     }
 
-    /// Begins to look for cameras, if it has not begun; those that are there are known when it returns. Looks again if there is
-    /// none: a server of PipeWire that was restarted is found only by another connection.
+    /// Begins to look for cameras, if it has not begun; those that are there are known when it returns. Looks again if the server of
+    /// PipeWire was restarted, which is found only by another connection.
     package func refresh() {
-        if isOfPortal || isLooking || (finder != nil && !cameras.isEmpty) { return }
+        if isOfPortal || isLooking || (finder != nil && (!cameras.isEmpty || !serverIsAnother)) { return }
         stop()
+        server = PipeWireSocket.connect()
         guard let finder = CameraFinder.ofMachine(), finder.start() else { return }
         adopt(finder, isTold: false)
     }
@@ -184,12 +187,27 @@ package final class CameraMonitor {
         readBus()
     }
 
+    /// A connection to the server of PipeWire that says nothing: it is dead when that server has ended, which GStreamer does not tell.
+    private var server: Int32?
+
+    /// Whether cameras may be found by another server than the one that was asked.
+    private var serverIsAnother: Bool { server.map(PipeWireSocket.hasEnded) ?? PipeWireSocket.answers }
+
     /// The cameras of a server that has ended are forgotten; ``refresh()`` looks again.
     package func stop() {
         (watch, linkWatch) = (nil, nil)
+        defer {
+            if let server { close(server) }
+            server = nil
+        }
         guard let finder else { return }
         self.finder = nil
-        finder.stop()
+        // What a living server says meanwhile would be read by another thread, see `leave`.
+        if CameraFinder.endsUnsafely, server.map({ !PipeWireSocket.hasEnded($0) }) ?? false {
+            finder.leave(on: nil)
+        } else {
+            finder.stop()
+        }
         forget()
     }
 

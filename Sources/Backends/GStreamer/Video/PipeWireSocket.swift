@@ -10,7 +10,7 @@ package enum PipeWireSocket {
     }
 
     /// Whether a server listens.
-    static var answers: Bool {
+    package static var answers: Bool {
         guard let descriptor = connect() else { return false }
         close(descriptor)
         return true
@@ -20,7 +20,7 @@ package enum PipeWireSocket {
     ///
     /// Its number is used only once: GStreamer takes elements with the same number for those of one connection, also when that one
     /// is dead, and its own connection cannot be made again in a process that still has the dead one.
-    static func connect() -> Int32? {
+    package static func connect() -> Int32? {
         let found = path { name in
             getenv(name).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
         }
@@ -39,6 +39,12 @@ package enum PipeWireSocket {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { Glibc.connect(descriptor, $0, length) }
         }
         return result == 0 ? unique(descriptor) : nil
+    }
+
+    /// Whether a connection is dead, because its server has ended.
+    package static func hasEnded(_ descriptor: Int32) -> Bool {
+        var wait = pollfd(fd: descriptor, events: 0, revents: 0)
+        return poll(&wait, 1, 0) > 0 && wait.revents & Int16(POLLHUP | POLLERR) != 0
     }
 
     /// The same connection with a number that was not used before, which the caller closes; nil: there are no descriptors left.
