@@ -47,7 +47,7 @@ enum FolderItems {
 
     /// Playlists are left out: their items are usually in the folder, too.
     private static func isPlayable(_ name: [UInt8]) -> Bool {
-        guard let type = MediaType.of(String(decoding: name, as: UTF8.self)) else { return false }
+        guard let type = MediaType.ofFile(String(decoding: name, as: UTF8.self)) else { return false }
         let lists: Set = ["audio/x-mpegurl", "audio/x-scpls"]
         return (type.hasPrefix("audio/") || type.hasPrefix("video/")) && !lists.contains(type)
     }

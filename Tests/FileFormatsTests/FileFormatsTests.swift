@@ -124,6 +124,8 @@ import Testing
             ])
         // A list from the network must not name files on this machine.
         #expect(Playlist.entries(Array("#EXTM3U\nfile:///etc/passwd\n".utf8), base: "http://host/a.m3u") == [])
+        let films = Playlist.entries(Array("Alien: Part #2 100%.mkv\n".utf8), base: "file:///films/list.m3u8")
+        #expect(films?.map(\.uri) == ["file:///films/Alien:%20Part%20%232%20100%25.mkv"])
         #expect(Playlist.entries(Array("#EXTM3U\n#EXT-X-VERSION:3\na.ts\n".utf8), base: "http://host/a.m3u8") == nil)
         #expect(Playlist.entries(Array(m3u.dropFirst(8)) + [0], base: "file:///music/list.txt") == nil)
         let pls = Array("[Playlist]\nFile2=b.wav\nFile1=/a.wav\nTitle1=A\nLength1=-1\n".utf8)

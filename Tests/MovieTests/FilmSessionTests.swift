@@ -182,6 +182,31 @@ import Testing
         #expect(again.isRunning)
     }
 
+    /// A list of files, and a folder: films of two seconds, whose first numbers are 0 and 150.
+    @Test(arguments: ["list.m3u8", ""]) func filmsOfAListAndOfAFolder_areShownOneAfterTheOther(name: String) throws {
+        let stage = try Stage()
+        let folder = try PrivateFolder()
+        let names = ["Alien: Part #1 50%.mp4", "Bär?.wmv.mp4"]
+        for (number, name) in names.enumerated() {
+            try Child.run(
+                "ffmpeg",
+                [
+                    "-nostdin", "-v", "error", "-y", "-ss", "\(number * 6)", "-t", "2", "-i",
+                    try TestMedia.named("short-gop.mp4").path(), "-c", "copy", folder.path + "/" + name,
+                ], timeout: 60)
+        }
+        if !name.isEmpty { _ = try folder.file(name, "#EXTM3U\n" + names.joined(separator: "\n") + "\n") }
+        let watch = try stage.sessionctl(["watch", folder.path + "/" + name])
+        for numbers in [1...49, 151...199] {
+            #expect(
+                eventually(timeout: 40) { numbers.contains(stage.screen.number()) || !watch.isRunning },
+                "\(stage.screen.number())")
+        }
+        #expect(watch.wait(timeout: 30) == .code(0), "\(watch.errors)")
+        let played = watch.output.filter { $0.hasPrefix("playing ") }
+        #expect(zip(played, names).allSatisfy { $0.contains($1) } && played.count == 2, "\(watch.output)")
+    }
+
     @Test func prompt_makesTheFilmQuiet_andItGoesOn() throws {
         let stage = try Stage()
         let watch = try stage.watch()

@@ -89,8 +89,9 @@ package enum Playlist {
     /// The URI of an entry: a URI, an absolute path, or a path relative to the playlist.
     static func resolve(_ place: ArraySlice<UInt8>, _ base: String) -> String? {
         guard place.count <= 16_384 else { return nil }
+        // "Alien: Romulus.mkv" is a file.
         if let colon = place.firstIndex(of: UInt8(ascii: ":")), colon - place.startIndex > 1,
-            place[..<colon].allSatisfy(isScheme)
+            place[..<colon].allSatisfy(isScheme), place[(colon + 1)...].first == UInt8(ascii: "/")
         {
             return escaped(place, isPath: false)
         }

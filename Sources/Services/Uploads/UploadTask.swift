@@ -255,7 +255,7 @@ final class UploadTask {
 
     private var type: String {
         record.options.contentType.isEmpty
-            ? MediaType.of(record.path) ?? "application/octet-stream" : record.options.contentType
+            ? MediaType.ofFile(record.path) ?? "application/octet-stream" : record.options.contentType
     }
 
     private func metadata(for address: WebAddress) -> [(name: String, value: String)] {

@@ -1,5 +1,7 @@
 import CGStreamer
+import FileFormats
 import Glibc
+import PluginAPI
 
 extension MediaSource {
     /// A film, or a sound, whose pictures are shown if it has any.
@@ -9,7 +11,7 @@ extension MediaSource {
         let place = place ?? uri
         self.place = place
         live = LiveSource(place)
-        (isGuess, list, skip, header, estimatedDuration, sound, isFilm) = (false, nil, 0, [], nil, nil, true)
+        (isGuess, skip, header, estimatedDuration, sound, isFilm) = (false, 0, [], nil, nil, true)
         switch place.contains(":") ? place.split(separator: ":", maxSplits: 1).first?.lowercased() : nil {
         case "file":
             guard let raw = g_filename_from_uri(place, nil, nil) else {
@@ -20,13 +22,14 @@ extension MediaSource {
             path = bytes
             name = String(decoding: bytes.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
             try MediaSource.checkFilm(bytes, name)
+            list = try MediaSource.list(at: bytes, place, name)
             description = MediaSource.film()
         case "http", "https":
-            (path, name) = (nil, uri)
+            (path, name, list) = (nil, uri, nil)
             // The same amounts as for sound: it plays when two of five seconds have arrived (film.c).
             description = MediaSource.film(with: " use-buffering=true buffer-duration=5000000000")
         case _? where live != nil:
-            (path, name) = (nil, uri)
+            (path, name, list) = (nil, uri, nil)
             description = MediaSource.liveFilm
         case nil: throw Refusal(message: "'\(uri)' is not a URI: give file:///… or http://…")
         default:
@@ -52,6 +55,18 @@ extension MediaSource {
         "queue name=pictures max-size-buffers=3 max-size-bytes=0 max-size-time=0  "
             + "uridecodebin name=source\(properties)  "
             + "queue name=sound max-size-buffers=0 max-size-bytes=0 max-size-time=1000000000"
+    }
+
+    /// The films of a playlist; nil: it is none, such as a list of HLS.
+    private static func list(at path: [CChar], _ uri: String, _ name: String) throws(Refusal) -> [PlaylistEntry]? {
+        guard Playlist.isNamedAsList(uri) else { return nil }
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        let bytes = FileContent.bytes(of: descriptor, at: 0, count: Playlist.sizeLimit)
+        guard let entries = Playlist.entries(bytes, base: uri) else { return nil }
+        guard !entries.isEmpty else { throw Refusal(message: "'\(name)' is a playlist without any item to play") }
+        return entries
     }
 
     private static func checkFilm(_ path: [CChar], _ name: String) throws(Refusal) {
