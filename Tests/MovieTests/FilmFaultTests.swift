@@ -52,6 +52,32 @@ import VideoBackend
         #expect(stage.player.state == .failed && stage.finished == 0)
     }
 
+    /// Its pictures are some places behind their times, because it has no edit list.
+    /// As of a recorder that was killed: its length is known only as far as it was played.
+    @Test func filmInFragmentsWithoutAnIndex_canBeSoughtAsFarAsItWasPlayed() throws {
+        let folder = try PrivateFolder()
+        let path = folder.path + "/fragments.mp4"
+        try Child.run(
+            "ffmpeg",
+            [
+                "-nostdin", "-v", "error", "-y", "-i", try TestMedia.named("short-gop.mp4").path(), "-c", "copy",
+                "-movflags", "frag_keyframe+empty_moov+skip_trailer", path,
+            ], timeout: 60)
+        let stage = try FilmStage(path)
+        try stage.player.play()
+        #expect(stage.until { stage.number > 75 })
+        stage.player.pause()
+        stage.player.seek(to: 0.5)
+        #expect(stage.until { (8...14).contains(stage.number) }, "\(stage.number)")
+        stage.player.seek(to: 2.902)
+        #expect(stage.until { (66...74).contains(stage.number) }, "\(stage.number)")
+        #expect((stage.player.duration ?? 0) > 2.9)
+        try stage.player.play()
+        #expect(stage.until { stage.finished == 1 })
+        #expect(stage.until { stage.number > 295 }, "\(stage.number)")
+        #expect(stage.failures == [])
+    }
+
     @Test func fileIsRemovedWhileItPlays_isShownToItsEnd() throws {
         let folder = try PrivateFolder()
         let path = try Self.cut("short-gop.mp4", to: 1, in: folder)

@@ -202,6 +202,8 @@ final class Item {
     }
 
     func seek(to time: GstClockTime, told: Bool) {
+        // An MP4 in fragments without an index has the length of those that were read, and GStreamer does not tell that it grows.
+        if isReady, let now = pipeline.duration, now > knownDuration ?? 0 { knownDuration = now }
         handle(.seek(Playhead.Target(time: min(time, knownEnd ?? time), isTold: told)))
     }
 
