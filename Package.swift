@@ -336,7 +336,7 @@ let package = Package(
                 "FakeBluetooth.py", "FakeDialogs.py", "FakeMachine.py", "UploadServer.py", "TusPeer.py", "TagCorpus.py",
                 "UPnPClient.py",
                 "StreamFlood.py", "RetaggedFiles.py", "OriginServer.py", "DeafPeer.py",
-                "RTSPServer.py", "TLSRelay.py", "LossyRelay.py",
+                "RTSPServer.py", "TLSRelay.py", "LossyRelay.py", "WHIPServer.py", "WHIPPeer.py",
             ],
             swiftSettings: fast),
         .executableTarget(

@@ -129,6 +129,9 @@ final class FilmRun {
         didSet { if failure != oldValue { isFailureTold = false } }
     }
     private var isFailureTold = false
+    /// Of the live stream.
+    private var wasLive = false
+    private var streamTrouble = ""
 
     init(
         _ path: String, _ options: [(String, Value)], _ duration: Double?, _ place: CameraPlace, _ session: String,
@@ -162,9 +165,7 @@ final class FilmRun {
         ]
         if let stream {
             subscriptions.append(
-                connection.subscribe(path: stream, interface: BusName.liveStream, sender: place.place) {
-                    [unowned self] in heardStream($0)
-                })
+                connection.subscribe(path: stream, sender: place.place) { [unowned self] in heardStream($0) })
         }
         connection.onDisconnect = { [unowned self] in end(Complaint.unreachable("the bus connection was lost")) }
         call("StartRunning") { [unowned self] in
@@ -209,12 +210,22 @@ final class FilmRun {
         switch message.member {
         case "StateChanged":
             let state = values.first?.stringValue ?? ""
+            if state == "live" { wasLive = true }
             // The end, and a failure, are told otherwise.
             guard ["connecting", "live", "reconnecting"].contains(state), !isStopping else { return }
             if isInteractive { note("stream: \(state)") } else { Output.line("stream: \(state)") }
+        case "PropertiesChanged":
+            service.connection.readChanges(message) { [weak self] in self?.streamChanged($1) }
         case "Failed": streamFailed(values.last?.stringValue?.escaped ?? "")
         default: break
         }
+    }
+
+    /// Why it is not live.
+    private func streamChanged(_ changes: [String: Value]) {
+        guard let text = changes["Message"]?.stringValue?.escaped, text != streamTrouble, !isStopping else { return }
+        streamTrouble = text
+        if !text.isEmpty { note("stream: \(text)") }
     }
 
     private func stop() {
@@ -305,6 +316,9 @@ final class FilmRun {
             case "device-disconnected": failure = failure ?? "the camera was disconnected"
             case "interrupted": failure = failure ?? "a call has the microphone, so the film was ended"
             default: break
+            }
+            if stream != nil, !wasLive, failure == nil {
+                failure = "the live stream was never live" + (streamTrouble.isEmpty ? "" : ": \(streamTrouble)")
             }
             guard isComplete, failure == nil else {
                 if !isFailureTold {

@@ -72,6 +72,52 @@ struct CaptureLiveTests {
         #expect(server.taken.count == 2)
     }
 
+    @Test(
+        .timeLimit(.minutes(2)),
+        .enabled(if: WHIPServer.isInstalled, "gstreamer1.0-nice and gir1.2-gst-plugins-bad-1.0 are not installed"))
+    func whip_getsPicturesAndSound_andTheFilmHasThem() throws {
+        let stage = try CaptureStage(hasTicks: true)
+        let server = try WHIPServer()
+        let film = stage.path("film.mp4")
+        try "right-token\n".write(toFile: stage.path("key"), atomically: true, encoding: .utf8)
+        let record = try stage.sessionctl(
+            "camera", "record", "--live", server.url, "--key-file", stage.path("key"), film)
+        #expect(record.line(timeout: 30) { $0 == "stream: live" } != nil, "\(record.output) \(record.errors)")
+        #expect(eventually(timeout: 30) { server.numbers.count > 60 && server.loudest > 0.1 })
+        let plugin = try stage.plugin()
+        record.signal(SIGINT)
+        #expect(record.wait(timeout: 30) == .code(0), "\(record.errors)")
+        // The end of the stream was told, with the token.
+        #expect(eventually(timeout: 10) { server.has("deleted") }, "\(server.lines.suffix(3))")
+        // The end of the client is the end of the stream, and of nothing else.
+        let list = try stage.sessionctl("camera", "list")
+        #expect(list.wait(timeout: 20) == .code(0) && !list.text.contains("sessionctl"), "\(list.text)")
+        #expect(try stage.plugin() == plugin, "\(stage.errors)")
+        let read = try ReadFilm(film)
+        #expect(read.isInOrder && abs((read.audioLength ?? 0) - read.videoLength) < 0.001, "\(read.steps)")
+        // The server reads the lower half of the pictures, which has the complement.
+        let sent = server.numbers.map { $0 ^ 0xFFFF }
+        let recorded = Set(read.pictures)
+        #expect(zip(sent, sent.dropFirst()).allSatisfy { $0 < $1 }, "\(sent)")
+        #expect(sent.filter(recorded.contains).count > sent.count / 2, "\(sent) \(read.pictures)")
+    }
+
+    @Test(
+        .timeLimit(.minutes(2)),
+        .enabled(if: WHIPServer.isInstalled, "gstreamer1.0-nice and gir1.2-gst-plugins-bad-1.0 are not installed"))
+    func whipThatRefusesTheToken_isTold_andTheFilmGoesOn() throws {
+        let stage = try CaptureStage()
+        let server = try WHIPServer()
+        let film = stage.path("film.mp4")
+        try "wrong-token\n".write(toFile: stage.path("key"), atomically: true, encoding: .utf8)
+        let record = try stage.sessionctl(
+            "camera", "record", "--live", server.url, "--key-file", stage.path("key"), "--duration", "3", film)
+        let code = record.wait(timeout: 60)
+        let text = (record.output + record.errors).joined(separator: "\n")
+        #expect(code == .code(1) && text.contains("never live") && text.contains("401") && !text.contains("wrong-token"), "\(text)")
+        #expect(try ReadFilm(film).pictures.count == 90)
+    }
+
     @Test(.timeLimit(.minutes(2))) func filmThatPauses_doesNotStopTheStream_norDoesItsEnd() async throws {
         let stage = try CaptureStage()
         let server = try RTMPServer()

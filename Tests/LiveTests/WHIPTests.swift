@@ -5,52 +5,9 @@ import PluginAPI
 import TestSupport
 import Testing
 
-/// Live streams by WebRTC to a real server of WHIP: one on GStreamer, or, with `SESSIOND_WHIP_PYTHON`, one on aiortc.
+/// Live streams by WebRTC to a real server of WHIP.
 @Suite(.serialized) struct WHIPTests {
-    /// A server that takes the token `right-token`, and what it has received.
-    private final class Server {
-        private let child: Child
-        let port: Int
-
-        static let python = ProcessInfo.processInfo.environment["SESSIOND_WHIP_PYTHON"]
-        static let isInstalled: Bool =
-            python != nil
-            || (try? Child.run(
-                "/usr/bin/python3",
-                [
-                    "-c",
-                    """
-                    import gi
-                    gi.require_version('GstWebRTC', '1.0')
-                    from gi.repository import Gst
-                    Gst.init(None)
-                    print('is there' if Gst.ElementFactory.find('nicesink') else '')
-                    """,
-                ]))?.contains("is there") == true
-
-        /// - Parameter other: the server that it names for the end of a connection; nil: itself.
-        init(port: Int? = nil, naming other: Server? = nil) throws {
-            self.port = try port ?? LoopbackPort.free()
-            let script = repository.appendingPathComponent(
-                "Tests/Support/" + (Self.python == nil ? "WHIPServer.py" : "WHIPPeer.py")
-            ).path
-            child = try Child(
-                Self.python ?? "/usr/bin/python3",
-                [script, String(self.port), "right-token"] + (other.map { ["http://127.0.0.1:\($0.port)"] } ?? []))
-            guard child.line(timeout: 20, where: { $0 == "ready" }) != nil else {
-                throw SupportError("the server of WHIP did not start: \(child.errors)")
-            }
-        }
-
-        var url: String { "http://127.0.0.1:\(port)/whip" }
-        func kill() { child.kill() }
-        var lines: [[String]] {
-            child.text.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
-        }
-        func has(_ word: String) -> Bool { lines.contains { $0.first == word } }
-        var numbers: [Int] { lines.filter { $0.first == "number" }.compactMap { Int($0[1]) } }
-        var loudest: Double { lines.filter { $0.first == "sound" }.compactMap { Double($0[1]) }.max() ?? 0 }
-    }
+    private typealias Server = WHIPServer
 
     @Test(.enabled(if: Server.isInstalled, "gstreamer1.0-nice and gir1.2-gst-plugins-bad-1.0 are not installed"))
     func film_reachesTheServer_andItsEndIsTold() throws {

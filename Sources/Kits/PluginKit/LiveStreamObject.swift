@@ -55,6 +55,7 @@ package final class LiveStreamObject {
             ?? last
     }
     private var isClosing = false
+    private var isGone = false
     private var failed = false
 
     package init(
@@ -168,6 +169,9 @@ package final class LiveStreamObject {
     }
 
     private func vanish() {
+        // Its owner may close it while it tells its end.
+        guard !isGone else { return }
+        isGone = true
         host.connection.objects.remove(path: path)
         session?.close { _ in }
         driver = nil
