@@ -130,13 +130,17 @@ struct CameraOptions: ParsableArguments {
     var preset: String?
     @Option(help: "Show a part of the picture, enlarged: from 1 (all of it) to 8.")
     var zoom: Double?
+
+    func validate() throws {
+        if let zoom, !(1...8).contains(zoom) { throw ValidationError("--zoom needs a number from 1 to 8") }
+    }
 }
 
 /// `sessionctl camera photo`.
 struct CameraPhotoCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "photo", abstract: "Take a photo.",
-        discussion: "Without a file, the photo goes to the folder for pictures. An existing file is replaced.")
+        discussion: "Without a file, the photo goes to the folder for pictures.")
 
     @Argument(help: "The file, which ends in .jpg or .png.", completion: .file())
     var file: String?
@@ -148,6 +152,8 @@ struct CameraPhotoCommand: ParsableCommand {
     var flash = false
     @Flag(help: "Also play the sound of a shutter, unless the silent switch is on.")
     var shutterSound = false
+    @Flag(help: "Replace an existing file.")
+    var overwrite = false
     @OptionGroup var camera: CameraOptions
     @OptionGroup var bus: BusOptions
 
@@ -159,7 +165,7 @@ struct CameraPhotoCommand: ParsableCommand {
         let sound: [(String, Value)] = shutterSound ? [("shutter-sound", .bool(true))] : []
         try place.ask(session, "AddOutput", [.string("photo"), .properties(sound)])
         try place.ask(session, "StartRunning")
-        var options: [(String, Value)] = []
+        var options: [(String, Value)] = [("overwrite", .bool(overwrite))]
         if let orientation { options.append(("orientation", .uint32(orientation))) }
         if let burst { options.append(("burst", .uint32(burst))) }
         if flash { options.append(("flash", .string("on"))) }

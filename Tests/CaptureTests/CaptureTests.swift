@@ -164,6 +164,27 @@ struct CaptureTests {
         #expect(try String(contentsOfFile: stage.path("x.mp4"), encoding: .utf8) == "here")
     }
 
+    @Test func photoThatExists_isReplacedOnlyWithOverwrite() throws {
+        let stage = try CaptureStage()
+        for name in ["x.jpg", "y-2.jpg"] {
+            try "here".write(toFile: stage.path(name), atomically: true, encoding: .utf8)
+        }
+        for words in [[stage.path("x.jpg")], ["--burst", "3", stage.path("y.jpg")]] {
+            let photo = try Child(
+                try builtProduct(named: "sessionctl"), ["camera", "photo"] + words, environment: stage.environment)
+            #expect(photo.wait(timeout: 20) == .code(1) && photo.errors.joined().contains("--overwrite"), "\(photo.errors)")
+        }
+        #expect(try String(contentsOfFile: stage.path("x.jpg"), encoding: .utf8) == "here")
+        #expect(access(stage.path("y-1.jpg"), F_OK) != 0)
+        let photo = try stage.sessionctl("camera", "photo", "--overwrite", stage.path("x.jpg"))
+        #expect(photo.wait(timeout: 20) == .code(0), "\(photo.errors)")
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: stage.path("x.jpg")))
+        #expect(bytes.starts(with: [0xFF, 0xD8]))
+        let zoomed = try stage.sessionctl("camera", "photo", "--zoom", "9", stage.path("z.jpg"))
+        #expect(zoomed.wait(timeout: 20) == .code(64))
+        #expect(zoomed.errors.joined().contains("--zoom needs a number from 1 to 8"), "\(zoomed.errors)")
+    }
+
     /// The length of a part of a film: what is recorded meanwhile is the point.
     private func wait(_ seconds: Double) throws {
         let end = Date(timeIntervalSinceNow: seconds)

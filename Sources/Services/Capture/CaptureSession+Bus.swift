@@ -307,7 +307,8 @@ extension CaptureSession {
                 ])
             },
             method("CapturePhoto", "sa{sv}") { (session, call) throws(Failure) in
-                let reader = try OptionReader(call.arguments[1], known: ["format", "orientation", "burst", "flash"])
+                let reader = try OptionReader(
+                    call.arguments[1], known: ["format", "orientation", "burst", "flash", "overwrite"])
                 var options = PhotoOptions()
                 options.format = try reader.word("format")
                 options.orientation = try orientation(reader)
@@ -322,6 +323,7 @@ extension CaptureSession {
                 case "off": options.hasFlash = false
                 case .some(let word): throw Failure(.badParameter("'flash' must be off or on, not \(quoted(word))"))
                 }
+                options.replaces = try reader.bool("overwrite") ?? true
                 do throws(SessionError) {
                     call.reply([.uint32(try session.photo(call.arguments[0].stringValue ?? "", options))])
                 } catch {

@@ -3,6 +3,7 @@ import Capturing
 import DBus
 import EventLoop
 import GStreamerBackend
+import Glibc
 import LiveBackend
 import PluginAPI
 import PluginKit
@@ -46,6 +47,7 @@ final class CaptureSession {
         var count = 1
         /// Whether the light of the camera is on meanwhile; nil: as the session was told.
         var hasFlash: Bool?
+        var replaces = true
     }
 
     enum Running: Equatable {
@@ -637,6 +639,13 @@ final class CaptureSession {
         guard let file = path.isEmpty ? Album.photo.path(ending: format == .jpeg ? "jpg" : "png") : path,
             file.hasPrefix("/"), !file.utf8.contains(0)
         else { throw .badParameter("'path' must be absolute, or empty for the folder of the user for pictures") }
+        let replaces = options.replaces && !path.isEmpty
+        if !replaces {
+            for place in 1...options.count {
+                let name = BurstNames.path(file, number: place, of: options.count)
+                if access(name, F_OK) == 0 { throw SessionError(.fileAlreadyExists, "'\(name)' exists already") }
+            }
+        }
         let orientation = options.orientation ?? orientation
         guard format == .jpeg || orientation == .upright else {
             throw SessionError(
@@ -654,9 +663,9 @@ final class CaptureSession {
             let name = BurstNames.path(file, number: place, of: count)
             var message = ""
             do throws(SessionError) {
-                let whole = try WholeFile(name, replaces: !path.isEmpty)
+                let whole = try WholeFile(name, replaces: replaces)
                 try whole.write(try result.get())
-                try whole.keep(replaces: !path.isEmpty)
+                try whole.keep(replaces: replaces)
             } catch {
                 message = error.reason
             }
