@@ -114,7 +114,8 @@ struct CaptureLiveTests {
             "camera", "record", "--live", server.url, "--key-file", stage.path("key"), "--duration", "3", film)
         let code = record.wait(timeout: 60)
         let text = (record.output + record.errors).joined(separator: "\n")
-        #expect(code == .code(1) && text.contains("never live") && text.contains("401") && !text.contains("wrong-token"), "\(text)")
+        #expect(code == .code(1) && text.contains("never live") && text.contains("401"), "\(text)")
+        #expect(!text.contains("wrong-token"))
         #expect(try ReadFilm(film).pictures.count == 90)
     }
 
