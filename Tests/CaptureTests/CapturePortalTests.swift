@@ -63,6 +63,29 @@ struct CapturePortalTests {
         #expect(desktop.questions == ["-"])
     }
 
+    /// With and without a portal.
+    @Test(arguments: ["always", "never"]) func uses_leaveNothingOpen(portal: String) throws {
+        let stage = try CaptureStage(portal: portal)
+        let desktop = try #require(stage.desktop)
+        try desktop.permit("", "yes")
+        func descriptors() throws -> [String] {
+            let folder = "/proc/\(try stage.plugin())/fd"
+            return try FileManager.default.contentsOfDirectory(atPath: folder).compactMap {
+                try? FileManager.default.destinationOfSymbolicLink(atPath: folder + "/" + $0)
+            }
+        }
+        for number in 0..<2 { #expect(try photo(stage, "before\(number).jpg").exit == .code(0), "\(stage.errors)") }
+        let open = try descriptors()
+        for number in 0..<4 { #expect(try photo(stage, "\(number).jpg").exit == .code(0), "\(stage.errors)") }
+        var after: [String] = []
+        let isAsBefore = eventually(timeout: 5) {
+            after = (try? descriptors()) ?? []
+            return after.count <= open.count
+        }
+        #expect(isAsBefore, "\(open.sorted()) \(after.sorted())")
+        #expect(desktop.questions.isEmpty)
+    }
+
     @Test func userWhoRefuses_isAnErrorThatSaysWhatToDo() throws {
         let stage = try CaptureStage(portal: "always")
         let desktop = try #require(stage.desktop)

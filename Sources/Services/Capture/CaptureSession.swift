@@ -268,7 +268,8 @@ final class CaptureSession {
             changing {
                 // What records next asks for the microphone again.
                 driver?.take(.engineLost)
-                let hasFilm = engine.film != nil
+                // Not the one of the caller, which would hold itself.
+                let hasFilm = self.engine?.film != nil
                 runtimeError(.mediaServicesFailed, hasFilm ? "\(message); the film is paused" : message)
                 if hasFilm { perform(take.handle(.paused)) }
             }
