@@ -71,8 +71,13 @@ final class CaptureStage {
         camera = try VirtualCamera(server, position: position, rate: rate, properties: properties)
         try desktop?.start(server)
         var program = try builtProduct(named: "sessiond")
-        if let sandbox { program = try FakeDesktop.sandbox(program, as: sandbox, in: folder) }
-        daemon = try Child(program, environment: environment)
+        var outside = environment
+        if let sandbox {
+            program = try FakeDesktop.sandbox(program, as: sandbox, in: folder)
+            // As in a sandbox, PipeWire is reached only through the portal.
+            outside["PIPEWIRE_REMOTE"] = "/nowhere"
+        }
+        daemon = try Child(program, environment: outside)
         connection = try Connection(.custom(bus.address), loop: loop)
         let isThere = eventually(timeout: 20) {
             (try? connection.askBusAndWait("NameHasOwner", [.string(BusName.service)], timeout: 5))?.first?.boolValue
