@@ -1,5 +1,4 @@
 import CGStreamer
-import EventLoop
 import GStreamerBackend
 import GStreamerBase
 import Glibc
@@ -75,18 +74,19 @@ final class CameraFinder: @unchecked Sendable {
         if let provider { gst_device_provider_stop(provider) }
     }
 
-    /// Ends it without waiting. PipeWire 0.3 must not end the search of a connection that others still use: then it stays, and
-    /// nobody hears of it.
-    func leave(on loop: EventLoop?) {
-        if Self.endsUnsafely {
-            if let bus {
-                gst_bus_set_flushing(bus, 1)
-                gst_object_unref(bus)
-            }
-            _ = Unmanaged.passRetained(self)
-        } else if let loop {
-            _ = Errand.run(on: loop, { self.stop() }, done: { _ in })
+    /// Ends the connection, at once and for all that use it, and nobody hears of it any more.
+    ///
+    /// The provider of PipeWire, up to 1.4, must not be stopped: others may use its connection, whose next error it would still
+    /// handle. So it stays, with a thread that does nothing; that happens only if a server was restarted, or a permission was
+    /// taken back.
+    func leave() {
+        guard let link else { return stop() }
+        shutdown(link.number, Int32(SHUT_RDWR))
+        if let bus {
+            gst_bus_set_flushing(bus, 1)
+            gst_object_unref(bus)
         }
+        _ = Unmanaged.passRetained(self)
     }
 
     /// The caller owns it.

@@ -111,7 +111,7 @@ package final class CameraMonitor {
         let isStarted = Errand.run(
             on: loop, { finder.start() },
             done: { [weak self] isStarted in
-                guard let self, awaited === link else { return finder.leave(on: self?.loop) }
+                guard let self, awaited === link else { return finder.leave() }
                 awaited = nil
                 guard isStarted else {
                     return done(SessionError(.resourceNotAvailable, "PipeWire does not answer the portal's connection"))
@@ -138,7 +138,7 @@ package final class CameraMonitor {
         (awaited, watch, linkWatch) = (nil, nil, nil)
         let old = finder
         finder = nil
-        old?.leave(on: loop)
+        old?.leave()
         forget()
     }
 
