@@ -82,6 +82,11 @@ final class CameraFinder: @unchecked Sendable {
     func leave() {
         guard let link else { return stop() }
         shutdown(link.number, Int32(SHUT_RDWR))
+        abandon()
+    }
+
+    /// It stays as it is, and nobody hears of it any more. GStreamer has one provider for all of its monitors, which others use.
+    func abandon() {
         if let bus {
             gst_bus_set_flushing(bus, 1)
             gst_object_unref(bus)

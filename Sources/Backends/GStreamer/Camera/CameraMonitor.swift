@@ -202,9 +202,9 @@ package final class CameraMonitor {
         }
         guard let finder else { return }
         self.finder = nil
-        // What a living server says meanwhile would be read by another thread, see `leave`.
+        // What a living server says meanwhile is read by another thread.
         if CameraFinder.endsUnsafely, server.map({ !PipeWireSocket.hasEnded($0) }) ?? false {
-            finder.leave(on: nil)
+            finder.abandon()
         } else {
             finder.stop()
         }
