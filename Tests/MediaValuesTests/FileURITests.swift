@@ -27,6 +27,14 @@ import Testing
         #expect(FileURI.withoutSecrets(text) == shown)
     }
 
+    @Test(arguments: [
+        ("http://h/Größe 100% #1?q=50%&r=%41", "http://h/Gr%C3%B6%C3%9Fe%20100%25%20#1?q=50%25&r=%41"),
+        ("HTTPS://h/a%2Fb%zz%4", "HTTPS://h/a%2Fb%25zz%254"), ("rtmp://h/a b%", "rtmp://h/a b%"),
+    ])
+    func addressOfTheWeb_isEscapedAsBrowsersDo(text: String, expected: String) {
+        #expect(FileURI.uri(text) == expected)
+    }
+
     @Test(arguments: ["http://host/a", "cast:secret", "file:/a", "spotify:track:1", "rtsp://[::1]/a"])
     func uri_isLeftAsItIs(uri: String) { #expect(FileURI.uri(uri) == uri) }
 

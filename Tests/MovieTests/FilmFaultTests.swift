@@ -43,6 +43,37 @@ import VideoBackend
         return stage
     }
 
+    /// Python's own server; the index of the film is at its end. One that is at its beginning is played.
+    @Test func serverSendsNoParts_theReasonIsSaid() throws {
+        let folder = try PrivateFolder()
+        let server = try Child(
+            "/usr/bin/python3", ["-u", "-m", "http.server", "0", "--bind", "127.0.0.1", "--directory", folder.path])
+        let line = server.line { $0.hasPrefix("Serving HTTP") }?.split(separator: " ") ?? []
+        let port = try #require(line.firstIndex(of: "port").map { line[$0 + 1] })
+        // A smaller one would be read as a whole.
+        try Child.run(
+            "ffmpeg",
+            [
+                "-nostdin", "-v", "error", "-y", "-f", "lavfi", "-i",
+                "testsrc2=s=1280x720:r=25:d=4,noise=alls=60:allf=t", "-f", "lavfi", "-i", "sine=440:d=4", "-pix_fmt",
+                "yuv420p", "-c:v", "libx264", "-preset", "ultrafast", "-c:a", "aac", folder.path + "/back.mp4",
+            ], timeout: 60)
+        try Child.run(
+            "ffmpeg",
+            [
+                "-nostdin", "-v", "error", "-y", "-i", folder.path + "/back.mp4", "-c", "copy", "-movflags", "faststart",
+                folder.path + "/front.mp4",
+            ], timeout: 60)
+        let stage = try FilmStage("short-gop.mp4", output: "x11")
+        stage.player.load(uri: "http://127.0.0.1:\(port)/back.mp4")
+        try stage.player.play()
+        #expect(stage.until { !stage.failures.isEmpty })
+        #expect(stage.failures.first?.contains("its server cannot send a part of it") == true, "\(stage.failures)")
+        stage.player.load(uri: "http://127.0.0.1:\(port)/front.mp4")
+        try stage.player.play()
+        #expect(stage.until { stage.film.isReady && stage.player.position > 1 }, "\(stage.failures)")
+    }
+
     @Test func filmWithoutItsIndex_failsWithTheReason() throws {
         let folder = try PrivateFolder()
         let stage = try FilmStage(try Self.cut("short-gop.mp4", to: 0.5, in: folder))

@@ -14,14 +14,29 @@ public enum FileURI {
         return String(cString: folder)
     }
 
-    /// The URI of a file; a URI is returned unchanged. Names of files may have colons: `Alien: Romulus.mkv`, `10:30.mp4`.
+    /// The URI of a file; a URI is returned unchanged, but what no address of the web may have is escaped, as browsers do: spaces,
+    /// umlauts, a percent sign alone. Names of files may have colons: `Alien: Romulus.mkv`, `10:30.mp4`.
     public static func uri(_ text: String) -> String {
         if let colon = text.firstIndex(of: ":"), text.first?.isLetter == true, text[..<colon].allSatisfy(isScheme),
             text[text.index(after: colon)...].hasPrefix("/") || access(text, F_OK) != 0
         {
-            return text
+            return ["http", "https"].contains(text[..<colon].lowercased()) ? escapedAddress(text) : text
         }
         return "file://" + escaped(absolute(text) ?? text)
+    }
+
+    private static func escapedAddress(_ text: String) -> String {
+        let bytes = Array(text.utf8)
+        func isHex(_ place: Int) -> Bool {
+            place < bytes.count && UnicodeScalar(bytes[place]).properties.isASCIIHexDigit
+        }
+        let parts = bytes.indices.map { place in
+            let byte = bytes[place]
+            let isEscape = byte == UInt8(ascii: "%") && isHex(place + 1) && isHex(place + 2)
+            let isPlain = byte > 0x20 && byte < 0x7f && byte != UInt8(ascii: "%") || isEscape
+            return isPlain ? String(UnicodeScalar(byte)) : escaped([byte], leaving: table)
+        }
+        return parts.joined()
     }
 
     private static func isScheme(_ character: Character) -> Bool {

@@ -39,7 +39,10 @@ struct Failure {
         case .notFound: self.init(item, unread: "it does not exist", fault)
         case .notAuthorized: self.init(item, unread: "access to it is not allowed", fault)
         case .notSeekable:
-            self.init(item, unread: "the connection ended too early and cannot be resumed", fault)
+            self.init(
+                item,
+                unread: "its server cannot send a part of it, which is needed for an index at its end, and to go on after the "
+                    + "connection has ended; download it first", fault)
         case .redirection: self.init(item, unread: "the server redirects in a loop", fault)
         case .notWritten, .notRead: self.init(item, unread: fault.text, fault)
         case .empty: self.init("'\(item)' cannot be played: nothing in it can be heard", isAboutFormat: true)
