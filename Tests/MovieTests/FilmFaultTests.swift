@@ -61,8 +61,8 @@ import VideoBackend
         try Child.run(
             "ffmpeg",
             [
-                "-nostdin", "-v", "error", "-y", "-i", folder.path + "/back.mp4", "-c", "copy", "-movflags", "faststart",
-                folder.path + "/front.mp4",
+                "-nostdin", "-v", "error", "-y", "-i", folder.path + "/back.mp4", "-c", "copy", "-movflags",
+                "faststart", folder.path + "/front.mp4",
             ], timeout: 60)
         let stage = try FilmStage("short-gop.mp4", output: "x11")
         stage.player.load(uri: "http://127.0.0.1:\(port)/back.mp4")

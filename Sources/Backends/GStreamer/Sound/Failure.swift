@@ -41,8 +41,8 @@ struct Failure {
         case .notSeekable:
             self.init(
                 item,
-                unread: "its server cannot send a part of it, which is needed for an index at its end, and to go on after the "
-                    + "connection has ended; download it first", fault)
+                unread: "its server cannot send a part of it, which is needed for an index at its end, and to go on "
+                    + "after the connection has ended; download it first", fault)
         case .redirection: self.init(item, unread: "the server redirects in a loop", fault)
         case .notWritten, .notRead: self.init(item, unread: fault.text, fault)
         case .empty: self.init("'\(item)' cannot be played: nothing in it can be heard", isAboutFormat: true)
