@@ -1,5 +1,7 @@
+import DBus
 import Foundation
 import Glibc
+import SessionBus
 import TestSupport
 import Testing
 
@@ -162,6 +164,27 @@ struct CaptureTests {
         let record = try stage.sessionctl("camera", "record", stage.path("x.mp4"))
         #expect(record.wait(timeout: 20) == .code(1) && record.errors.joined().contains("exists already"))
         #expect(try String(contentsOfFile: stage.path("x.mp4"), encoding: .utf8) == "here")
+    }
+
+    /// Each of these calls looks for cameras. With PipeWire 0.3, the end of a search may crash the process.
+    @Test func machineWithoutACamera_isAskedOftenByOneProcess_andFindsTheNextCamera() throws {
+        let stage = try CaptureStage()
+        #expect(try stage.sessionctl("camera", "list").wait(timeout: 20) == .code(0))
+        let (plugin, place) = (try stage.plugin(), try stage.place())
+        stage.camera.remove()
+        for _ in 0..<60 {
+            let answer = try stage.connection.callAndWait(
+                place, "/org/sessiond1/capture", "org.sessiond1.Capture", "Devices", [.properties([])], timeout: 10)
+            #expect(answer.count == 1)
+        }
+        #expect(try stage.plugin() == plugin, "\(stage.errors)")
+        let camera = try VirtualCamera(stage.server, name: "Kitchen")
+        #expect(
+            eventually(timeout: 20) {
+                (try? stage.sessionctl("camera", "list"))
+                    .map { $0.wait(timeout: 10) == .code(0) && $0.text.contains("Kitchen") } == true
+            })
+        camera.remove()
     }
 
     @Test func photoThatExists_isReplacedOnlyWithOverwrite() throws {
