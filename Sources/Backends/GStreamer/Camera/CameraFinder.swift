@@ -116,6 +116,8 @@ final class CameraFinder: @unchecked Sendable {
 
     /// Whether the search for cameras is ended without the lock of PipeWire's thread, as in 0.3.
     static let endsUnsafely: Bool = {
+        // Before that, no plugin is known.
+        Runtime.prepare()
         guard let plugin = gst_registry_find_plugin(gst_registry_get(), "pipewire") else { return false }
         defer { gst_object_unref(UnsafeMutableRawPointer(plugin)) }
         return gst_plugin_get_version(plugin).map { String(cString: $0).hasPrefix("0.") } ?? false
