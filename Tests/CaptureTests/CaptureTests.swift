@@ -187,6 +187,23 @@ struct CaptureTests {
         camera.remove()
     }
 
+    @Test func diskWithoutAnySpace_isTold_andNoEmptyFileStays() throws {
+        let stage = try CaptureStage()
+        let disk = stage.path("disk")
+        try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: false)
+        // A container may not mount.
+        guard (try? Child.run("mount", ["-t", "tmpfs", "-o", "size=1m", "tmpfs", disk])) != nil else { return }
+        defer { _ = try? Child.run("umount", ["-l", disk]) }
+        _ = FileManager.default.createFile(atPath: disk + "/fill", contents: nil)
+        let fill = try #require(FileHandle(forWritingAtPath: disk + "/fill"))
+        while (try? fill.write(contentsOf: Data(count: 4_096))) != nil {}
+        try fill.close()
+        let record = try stage.sessionctl("camera", "record", disk + "/film.mp4")
+        #expect(record.wait(timeout: 30) == .code(1))
+        #expect(record.errors.joined().contains("no space is left on the disk"), "\(record.errors)")
+        #expect(access(disk + "/film.mp4", F_OK) != 0)
+    }
+
     @Test func photoThatExists_isReplacedOnlyWithOverwrite() throws {
         let stage = try CaptureStage()
         for name in ["x.jpg", "y-2.jpg"] {

@@ -332,7 +332,8 @@ package final class FilmBranch {
     private func settle() {
         guard state != .settling, state != .closed else { return }
         state = .settling
-        let wasEmpty = pictures == 0
+        // Also if nothing of the pictures could be written.
+        let wasEmpty = pictures == 0 || (failure != nil && size == 0)
         finalDropped = dropped
         release()
         // The muxer has written its header anew at the end.
