@@ -107,7 +107,7 @@ struct CaptureFaultTests {
         stage.camera.remove()
         #expect(run.line { $0.hasPrefix("interrupted") } != nil, "\(run.errors)")
         let other = try VirtualCamera(stage.server, width: 320, height: 240, rate: 15)
-        #expect(run.line { $0 == "resumed" } != nil, "\(run.output) \(run.errors) \(stage.errors)")
+        #expect(run.line { $0 == "resumed" } != nil, "\(other.state) \(run.output) \(run.errors) \(stage.errors)")
         #expect(eventually(timeout: 20) { (try? stage.recorded()) ?? 0 > before + 1 })
         run.signal(SIGINT)
         #expect(run.wait(timeout: 20) == .code(0), "\(run.errors)")
