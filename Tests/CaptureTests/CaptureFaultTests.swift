@@ -101,13 +101,22 @@ struct CaptureFaultTests {
     }
 
     @Test func cameraThatComesBackWithOtherPictures_goesOnInTheSameSizeAndRate() throws {
+        // The camera of the test itself may crash; then there is nothing to see.
+        for _ in 0..<3 where try cameraComesBackWithOtherPictures() { return }
+        Issue.record("the camera of the test has crashed three times")
+    }
+
+    /// - Returns: false if the other camera has crashed.
+    private func cameraComesBackWithOtherPictures() throws -> Bool {
         let stage = try CaptureStage()
         let run = try record(stage)
         let before = try stage.recorded()
         stage.camera.remove()
         #expect(run.line { $0.hasPrefix("interrupted") } != nil, "\(run.errors)")
         let other = try VirtualCamera(stage.server, width: 320, height: 240, rate: 15)
-        #expect(run.line { $0 == "resumed" } != nil, "\(other.state) \(run.output) \(run.errors) \(stage.errors)")
+        let isResumed = run.line { $0 == "resumed" } != nil
+        guard other.isRunning else { return false }
+        #expect(isResumed, "\(run.output) \(run.errors) \(stage.errors)")
         #expect(eventually(timeout: 20) { (try? stage.recorded()) ?? 0 > before + 1 })
         run.signal(SIGINT)
         #expect(run.wait(timeout: 20) == .code(0), "\(run.errors)")
@@ -119,6 +128,7 @@ struct CaptureFaultTests {
         #expect((-0.001..<1).contains(missing), "\(missing)")
         #expect(isSame(try #require(film.audioLength), film.videoLength))
         other.remove()
+        return true
     }
 
     @Test(arguments: [[], ["--no-sound"]])

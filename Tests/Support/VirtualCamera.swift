@@ -52,6 +52,7 @@ public final class VirtualCamera {
     /// For messages of tests. On a busy machine its program may crash in `pipewiresink` of PipeWire 0.3 (`gst_buffer_extract: assertion
     /// 'dest != NULL' failed`) when a reader comes; then the camera is gone, and the test fails.
     public var state: String { program.isRunning ? "the camera runs" : "the camera has ended: \(program.errors)" }
+    public var isRunning: Bool { program.isRunning }
     /// It stays there, but sends nothing.
     public func freeze() { program.send("freeze") }
     public func thaw() { program.send("thaw") }
