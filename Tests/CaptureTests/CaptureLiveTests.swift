@@ -98,7 +98,8 @@ struct CaptureLiveTests {
         // The server reads the lower half of the pictures, which has the complement.
         let sent = server.numbers.map { $0 ^ 0xFFFF }
         let recorded = Set(read.pictures)
-        #expect(zip(sent, sent.dropFirst()).allSatisfy { $0 < $1 }, "\(sent)")
+        // On a busy machine one may be sent twice.
+        #expect(zip(sent, sent.dropFirst()).allSatisfy { $0 <= $1 }, "\(sent)")
         #expect(sent.filter(recorded.contains).count > sent.count / 2, "\(sent) \(read.pictures)")
     }
 
@@ -197,14 +198,15 @@ struct CaptureLiveTests {
         try await session.startRunning()
         try await session.startLive()
         while let notice = await notices.next(), notice != .live(.stateDidChange(.live)) {}
-        try await wait(4)
+        let list = stage.path("web/stream.m3u8")
+        #expect(eventually(timeout: 20) { FileManager.default.fileExists(atPath: list) })
         stage.camera.remove()
         var failure: SessionError?
         while failure == nil, let notice = await notices.next() {
             if case .live(.didFail(let error)) = notice { failure = error }
         }
         #expect(failure?.message.contains("did not come back") == true, "\(String(describing: failure))")
-        #expect(FileManager.default.fileExists(atPath: stage.path("web/stream.m3u8")))
+        #expect(FileManager.default.fileExists(atPath: list))
         await session.close()
     }
 }
