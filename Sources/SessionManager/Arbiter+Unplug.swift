@@ -64,6 +64,14 @@ extension Arbiter {
         end(offered, by: nil, at: now, rule: .route, &effects)
     }
 
+    /// If only an unplugged output keeps the session silent: when a replug no longer ends that with the hint.
+    public func awaitsUserFrom(_ session: Session) -> Instant? {
+        guard let interruption = session.interruption, interruption.reason == .routeDisconnected,
+            session.waitingFor.isEmpty
+        else { return nil }
+        return interruption.since.advanced(bySeconds: settings.replug)
+    }
+
     /// The output to request when a part of the route is gone and this remains; nil if the loss pauses a session, and
     /// must be reported at once.
     public func routeChoice(afterLossOn audio: Audio) -> RouteChoice? {

@@ -71,6 +71,50 @@ import Testing
             expect stream radio held
             """),
         Story(
+            "a player is paused because its headphones were unplugged: its stream is held while a replug resumes it",
+            """
+            port speaker Speaker
+            port phones Headphones
+            server out=phones outputs=speaker,phones
+            program rb "Rhythmbox" executable=rhythmbox
+            stream song of rb
+            player rhythmbox of song
+            wait 5
+            route old-device-unavailable out=speaker outputs=speaker
+            wait 29
+            expect player rhythmbox paused
+            expect stream song held
+            route new-device-available out=phones outputs=speaker,phones
+            wait 2
+            expect player rhythmbox playing
+            expect stream song untouched
+            """),
+        Story(
+            "the headphones stay away: the paused stream is not held for days, and its user may start it",
+            """
+            port speaker Speaker
+            port phones Headphones
+            server out=phones outputs=speaker,phones
+            program rb "Rhythmbox" executable=rhythmbox
+            stream song of rb
+            player rhythmbox of song
+            wait 5
+            route old-device-unavailable out=speaker outputs=speaker
+            wait 31
+            expect player rhythmbox paused
+            expect rb interrupted
+            expect stream song muted
+            wait 2
+            expect stream song untouched
+            route new-device-available out=phones outputs=speaker,phones
+            wait 2
+            expect player rhythmbox paused
+            play rhythmbox
+            wait 1
+            expect rb active
+            expect stream song untouched
+            """),
+        Story(
             "a paused player's program plays a click during a declared call: it is resumed",
             """
             program rb "Rhythmbox" executable=rhythmbox

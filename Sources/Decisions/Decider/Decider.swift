@@ -442,7 +442,7 @@ public struct Decider: Sendable {
         return decision
     }
 
-    /// The sessions as far as streams are concerned, for steps.
+    /// The sessions as far as streams are concerned, with what their players show.
     private func facts(at now: Instant) -> Enforcement.Facts {
         var facts = facts
         if players.known.isEmpty { return facts }
@@ -482,6 +482,7 @@ public struct Decider: Sendable {
             isFreeToActivate: member.adopted != nil && session.state == .inactive
                 && arbiter.isFreeToActivate(session.id))
         facts.lostItsOutput = session.ended?.lacksOutput == true
+        facts.awaitsUserFrom = arbiter.awaitsUserFrom(session)?.microseconds
         return facts
     }
 
@@ -518,7 +519,7 @@ public struct Decider: Sendable {
             streamsDeadline = nil
             return
         }
-        let outcome = enforcement.commands(facts, at: now.microseconds)
+        let outcome = enforcement.commands(facts(at: now), at: now.microseconds)
         streamsDeadline = outcome.deadline.map(Instant.init(microseconds:))
         outcome.changes.forEach { note($0, at: now) }
         var next: [Work] = []

@@ -562,7 +562,8 @@ public struct Enforcement: Sendable, Codable {
             return isPlaying ? .held : .muted
         case (.interrupted, .adopted):
             if heard[session.id] != nil { return .free(lowered: 0) }
-            return stream.isCorked && before != .held ? .free(lowered: 0) : .held
+            guard stream.isCorked else { return .held }
+            return before != .held || isLeftToUser(session, at: now, &outcome) ? .free(lowered: 0) : .held
         case (.inactive, .client):
             if isPlaying && session.isMuted { return .muted }
             // R2: a silenced client comes back by activating its session, or when the user starts it again.
@@ -573,6 +574,14 @@ public struct Enforcement: Sendable, Codable {
             if silent.contains(stream.id) { return session.isMuted ? .muted : .free(lowered: 0) }
             return stream.isCorked ? .free(lowered: 0) : .held
         }
+    }
+
+    /// Whether nothing but its user will start its paused player again. Then its paused streams need no hold, which might
+    /// last for days.
+    private func isLeftToUser(_ session: SessionFacts, at now: UInt64, _ outcome: inout Outcome) -> Bool {
+        guard session.hasPausedPlayer, let due = session.awaitsUserFrom else { return false }
+        if now < due { outcome.deadline = min(outcome.deadline ?? due, due) }
+        return now >= due
     }
 
     /// Whether a call or alert of another session, begun at `since` or later, silences an app that has not asked since

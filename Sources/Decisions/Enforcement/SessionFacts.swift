@@ -45,6 +45,9 @@ public struct SessionFacts: Sendable, Hashable {
     public var isPausing = false
     /// Whether its player says that it is paused.
     public var hasPausedPlayer = false
+    /// Set while only an unplugged output keeps it silent: from when a replug no longer resumes it. Then it waits for its
+    /// user alone.
+    public var awaitsUserFrom: UInt64?
     /// Whether its activation would be allowed now and would interrupt no other session.
     public let isFreeToActivate: Bool
 
