@@ -184,9 +184,11 @@ struct EffectChecker {
                 {
                     fault("\(id): began differs from the state")
                 }
-                // An adopted player that the daemon itself is resuming may lose its output before it plays.
+                // Before an adopted player that the daemon itself is resuming plays, it may lose its output, or the machine
+                // may sleep.
                 let old = before.session(id)
-                let isResuming = interruption.reason == .routeDisconnected && old?.mayResume == true
+                let mayBeResuming = [.routeDisconnected, .appWasSuspended].contains(interruption.reason)
+                let isResuming = mayBeResuming && old?.mayResume == true
                 if old?.state != .active, !isResuming { fault("\(id): began, but was not active") }
                 if interruption.since != decision.time { fault("\(id): began at another time") }
             case .interruptionEnded(let id, _, let microseconds, let reason, _):
@@ -310,7 +312,11 @@ struct EffectChecker {
             if session.state != .interrupted, !session.waitingFor.isEmpty {
                 faults.append("\(id): waits, but not interrupted")
             }
-            if let interruption = session.interruption, interruption.reason == .default, session.waitingFor.isEmpty {
+            // While the machine sleeps, no interruption of an app ends.
+            let mayWaitLonger = arbiter.isAsleep && session.sessionClass == .app
+            if let interruption = session.interruption, interruption.reason == .default, session.waitingFor.isEmpty,
+                !mayWaitLonger
+            {
                 faults.append("\(id): interrupted, but waits for no session")
             }
             if SessionSet(runs: session.waitingFor.runs) != session.waitingFor {
