@@ -115,7 +115,11 @@ extension Arbiter {
     /// Whether the port is one of the session's outputs.
     private func uses(_ x: Int, _ port: Port, in route: Route) -> Bool {
         guard sessions[x].configuration.category.hasOutput else { return false }
-        if let outputs = sounding?.outputs[sessions[x].id] { return outputs.contains(port.uid) }
+        // A headset is one output in all its profiles: music was heard on it before a call made it hands-free.
+        if let outputs = sounding?.outputs[sessions[x].id] {
+            return outputs.contains(port.uid)
+                || port.isHeadset && outputs.contains { port.device == Port.device(of: $0) }
+        }
         return route.outputs.contains { $0.uid == port.uid }
     }
 

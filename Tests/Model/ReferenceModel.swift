@@ -407,7 +407,13 @@ struct ReferenceModel {
         let nowPlaying = nowPlaying
         for session in sessions.sorted(by: { $0.lastActive > $1.lastActive }) {
             let own = outputs(of: session, on: old.route)
-            let lost = gone.filter { own.contains($0.uid) }
+            // A headset is one output, in whichever profile it was last heard.
+            let radio: Set<PortType> = [.bluetoothA2DP, .bluetoothHFP]
+            let lost = gone.filter { port in
+                own.contains(port.uid)
+                    || sounding?.outputs[session.id] != nil && radio.contains(port.type)
+                        && own.contains { Port.device(of: $0) == port.device }
+            }
             guard !lost.isEmpty else { continue }
             let place = sessions.firstIndex { $0.id == session.id }!
             if var interruption = session.interruption {

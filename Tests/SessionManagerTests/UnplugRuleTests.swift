@@ -37,6 +37,30 @@ import Testing
         #expect(Set(back.ended) == [.resume(video), .resume(music), .resume(radio)])
     }
 
+    /// A call makes the headset hands-free: its output has another uid than the one on which the music was heard.
+    @Test(arguments: [false, true]) func headsetLeavesDuringACall_musicThatWasHeardOnItStaysPaused(isBack: Bool) {
+        var world = World()
+        let (microphone, speaker) = (Hardware.microphone, Hardware.speaker)
+        let listening = Audio(
+            route: Route(inputs: [microphone], outputs: [Hardware.music]), inputs: [microphone, Hardware.talkInput],
+            outputs: [speaker, Hardware.music])
+        let talking = Audio(
+            route: Route(inputs: [Hardware.talkInput], outputs: [Hardware.talk]),
+            inputs: [microphone, Hardware.talkInput], outputs: [speaker, Hardware.talk])
+        world.send(.servicesReset(listening))
+        let music = world.player("music", .mixing)
+        world.send(
+            .soundingChanged(
+                Sounding(
+                    sessions: [music], pausable: [music], outputs: [music: [Hardware.music.uid]], others: false)))
+        let call = world.create("call", .call, .voice)
+        world.activate(call)
+        world.send(.routeChanged(.categoryChange, talking))
+        world.send(.routeChanged(.oldDeviceUnavailable, Hardware.unplugged))
+        if isBack { world.send(.routeChanged(.newDeviceAvailable, listening)) }
+        #expect(world.leave(call).ended == [isBack ? .resume(music) : .stay(music)])
+    }
+
     @Test func unplug_sessionThatPrefersNotToPausePlaysOn() {
         var world = World()
         world.send(.servicesReset(Hardware.plugged))
