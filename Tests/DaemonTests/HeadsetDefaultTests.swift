@@ -82,6 +82,31 @@ import Testing
         try call(stage, radio, handsFree: isHeadsetDefault)
     }
 
+    /// The session of the call outlives the daemon, and so does its route.
+    @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: its own headset"))
+    func daemonIsKilledDuringACall_callKeepsTheHeadset() throws {
+        let radio = try FakeBluetooth()
+        let stage = try RouteStage(
+            radio,
+            modules: [
+                "module-remap-source source_name=desk source_properties=device.form_factor=microphone "
+                    + "master=speaker.monitor"
+            ])
+        let before = try Self.state(of: stage, radio)
+        let client = try stage.daemon.client()
+        let chat = try client.session("Chat", category: "play-and-record", mode: "voice-chat")
+        try #require(client.activate(chat) == nil)
+        #expect(eventually { stage.input.hasSuffix("/hfp-input") }, "\(stage.story)")
+        #expect(try eventually { try !stage.activeProfile(of: radio.card).hasPrefix("a2dp") })
+        let during = try Self.state(of: stage, radio)
+        stage.daemon.daemon.kill()
+        try stage.daemon.restart()
+        #expect(stage.daemon.waitForServer())
+        #expect(try !eventually(timeout: 2) { try Self.state(of: stage, radio) != during }, "\(stage.story)")
+        client.deactivate(chat)
+        #expect(try eventually { try Self.state(of: stage, radio) == before }, "\(stage.story)")
+    }
+
     /// `chosen`: the devices that the user has chosen; the session manager chooses the others. The first event that the
     /// daemon sees is the call.
     @Test(

@@ -233,6 +233,9 @@ public final class PulseBackend: AudioBackend {
             let (output, input) = (formerDefaults.output?.uid, formerDefaults.input?.uid)
             current.availableOutputs.first { $0.uid == output }.map { model.prefer($0, isInput: false) }
             current.availableInputs.first { $0.uid == input }.map { model.prefer($0, isInput: true) }
+            // But if that session goes on, it keeps the microphone of the headset that was made hands-free for it. No other
+            // session may use such a microphone.
+            current.route.inputs.first { $0.uid == handsFreeInput }.map { model.prefer($0, isInput: true) }
             return tellFirst(model.snapshot(now: now))
         }
 

@@ -159,10 +159,15 @@ extension PulseBackend {
     }
 
     public var switchedHeadset: String? {
-        guard !headsets.former.isEmpty, let name = headsets.switched(of: connectedHeadsets) else { return nil }
-        let uid = address(of: name).map { Bluetooth.uid($0, .bluetoothHFP, isInput: true) }
+        let uid = handsFreeInput
         // PipeWire shows a card before its microphone. Until that is reported, no session can use it.
         return snapshot.availableInputs.contains { $0.uid == uid } ? uid : nil
+    }
+
+    /// The input of the headset that was made hands-free for a session.
+    var handsFreeInput: String? {
+        guard !headsets.former.isEmpty, let name = headsets.switched(of: connectedHeadsets) else { return nil }
+        return address(of: name).map { Bluetooth.uid($0, .bluetoothHFP, isInput: true) }
     }
 
     /// The address of the headset with that card.
