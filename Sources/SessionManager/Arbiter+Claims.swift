@@ -175,12 +175,10 @@ extension Arbiter {
         }
     }
 
-    /// Whether it waits for nothing any more. While the machine sleeps, no interruption of an app ends: a call that hangs up
-    /// because of the sleep must not start the music before it.
     func isOver(_ x: Int) -> Bool {
         guard let interruption = sessions[x].interruption else { return false }
         return sessions[x].waitingFor.isEmpty && !interruption.microphoneMuted && interruption.endsByItself
-            && !(isAsleep && sessions[x].standing.sessionClass == .app)
+            && !(isAsleep && interruption.reason == .appWasSuspended)
     }
 
     /// Removes the waits for sessions that `matches`. `over`: the sessions that have no wait left.

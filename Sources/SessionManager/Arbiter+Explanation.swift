@@ -218,7 +218,7 @@ extension Arbiter {
         var text = session.waitingFor.count > 1 ? "will be asked to resume when they end" : ""
         if text.isEmpty { text = "will be asked to resume when it ends" }
         if interruption.microphoneMuted { text = "will be asked to resume when it is unmuted" }
-        if isAsleep, interruption.reason == .appWasSuspended || session.waitingFor.isEmpty {
+        if interruption.reason == .appWasSuspended, isAsleep {
             text = "will be asked to resume when the machine wakes up"
         }
         if !apps.isEmpty { text += ", if \(apps.joined(separator: ", ")) then deactivates with notify-others" }

@@ -7,20 +7,16 @@ extension Arbiter {
         sessions.contains { $0.standing.isActive && $0.standing.sessionClass == .app }
     }
 
-    /// The machine is about to sleep: every active app is interrupted, the most recently active one first, and so is a
-    /// player that was asked to resume a moment ago. Calls and alerts get no signal. What was interrupted before keeps its
-    /// waits.
+    /// The machine is about to sleep: every active app is interrupted, the most recently active one first. Calls and
+    /// alerts get no signal. What was interrupted before keeps its waits.
     mutating func sleep(at now: Instant, _ effects: inout Effects) {
         guard settings.pausesForSleep, !isAsleep else { return }
         isAsleep = true
         remembersMore = true
         let victims = sessions.indices.filter {
-            sessions[$0].standing.sessionClass == .app
-                && (sessions[$0].standing.isActive
-                    || sessions[$0].mayResume && sounding?.pausable.contains(sessions[$0].id) == true)
+            sessions[$0].standing.isActive && sessions[$0].standing.sessionClass == .app
         }
         for x in victims.sorted(by: { sessions[$0].standing.activation > sessions[$1].standing.activation }) {
-            if sessions[x].standing.claimExpires != nil { dropClaim(x, .inactive, at: now) }
             begin(x, .appWasSuspended, by: nil, "", at: now, rule: .suspended, &effects)
         }
         guard !settings.resumesAfterSleep else { return }
@@ -30,13 +26,12 @@ extension Arbiter {
         }
     }
 
-    /// The machine has woken up: apps that were interrupted for its sleep, or whose other waits ended during it, are
-    /// released.
+    /// The machine has woken up: what was interrupted for its sleep, and waits for nobody, is released.
     mutating func wake(at now: Instant, _ effects: inout Effects) {
         guard isAsleep else { return }
         isAsleep = false
         remembersMore = true
-        let slept = sessions.indices.filter { sessions[$0].standing.sessionClass == .app && isOver($0) }
+        let slept = sessions.indices.filter { sessions[$0].interruption?.reason == .appWasSuspended && isOver($0) }
         end(slept, by: nil, at: now, rule: .suspended, &effects)
     }
 

@@ -37,6 +37,8 @@ struct ReferenceModel {
         var gone: Set<Port> = []
         /// Its outputs that were unplugged while it was interrupted, and are still away.
         var away: Set<Port> = []
+        /// The machine has not woken up since.
+        var sleeps = false
         /// A session that it waited for ended without a should-resume hint.
         var isSpoiled = false
     }
@@ -249,20 +251,17 @@ struct ReferenceModel {
             if !settings.pausesForSleep || isAsleep { break }
             isAsleep = true
             let waiting = sessions.filter { $0.interruption != nil && !$0.isPrivileged }.map(\.id)
-            // A player that was asked to resume is about to play.
-            let playing = sessions.filter {
-                !$0.isPrivileged
-                    && ($0.isPlaying
-                        || $0.deadline != nil && $0.mayResume && sounding?.pausable.contains($0.id) == true)
-            }
+            let playing = sessions.filter { $0.isPlaying && !$0.isPrivileged }
             for session in playing.sorted(by: { $0.lastActive > $1.lastActive }) {
                 stop(session.id, .appWasSuspended, by: nil)
+                change(session.id) { $0.sleeps = true }
             }
             // "should-resume by `[sleep] resume`", "its hint is the AND with `[sleep] resume`".
             if settings.resumesAfterSleep { break }
             for id in waiting + playing.map(\.id) { change(id) { $0.isSpoiled = true } }
         case .asleep(false):
             isAsleep = false
+            for session in sessions { change(session.id) { $0.sleeps = false } }
         case .clientHangs(let id):
             // "Its session becomes inactive as by Deactivate without notify-others and gets `began`."
             let place = try place(of: id)
@@ -488,9 +487,7 @@ struct ReferenceModel {
             else {
                 return false
             }
-            // "After waking: RouteChanged (6), unplugs, then `ended`".
-            let sleeps = isAsleep && !session.isPrivileged && interruption.reason != .routeDisconnected
-            return !sleeps && !edges.contains { $0.waiter == session.id }
+            return !interruption.sleeps && !edges.contains { $0.waiter == session.id }
         }
         for session in free.sorted(by: { $0.interruption!.number > $1.interruption!.number }) {
             let interruption = session.interruption!

@@ -184,11 +184,9 @@ struct EffectChecker {
                 {
                     fault("\(id): began differs from the state")
                 }
-                // Before an adopted player that the daemon itself is resuming plays, it may lose its output, or the machine
-                // may sleep.
+                // An adopted player that the daemon itself is resuming may lose its output before it plays.
                 let old = before.session(id)
-                let mayBeResuming = [.routeDisconnected, .appWasSuspended].contains(interruption.reason)
-                let isResuming = mayBeResuming && old?.mayResume == true
+                let isResuming = interruption.reason == .routeDisconnected && old?.mayResume == true
                 if old?.state != .active, !isResuming { fault("\(id): began, but was not active") }
                 if interruption.since != decision.time { fault("\(id): began at another time") }
             case .interruptionEnded(let id, _, let microseconds, let reason, _):
@@ -312,11 +310,7 @@ struct EffectChecker {
             if session.state != .interrupted, !session.waitingFor.isEmpty {
                 faults.append("\(id): waits, but not interrupted")
             }
-            // While the machine sleeps, no interruption of an app ends.
-            let mayWaitLonger = arbiter.isAsleep && session.sessionClass == .app
-            if let interruption = session.interruption, interruption.reason == .default, session.waitingFor.isEmpty,
-                !mayWaitLonger
-            {
+            if let interruption = session.interruption, interruption.reason == .default, session.waitingFor.isEmpty {
                 faults.append("\(id): interrupted, but waits for no session")
             }
             if SessionSet(runs: session.waitingFor.runs) != session.waitingFor {

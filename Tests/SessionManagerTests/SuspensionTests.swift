@@ -58,30 +58,6 @@ import Testing
         #expect(world.leave(call).ended == [resumes ? .resume(music) : .stay(music)])
     }
 
-    /// A program hangs up because the machine is about to sleep. The music must not play before it sleeps.
-    @Test(arguments: [false, true]) func callEndsDuringSleep_musicIsReleasedAfterWaking(resumes: Bool) {
-        var world = world(resumes: resumes)
-        let music = world.player("music")
-        let call = world.create("call", .call, .voice)
-        world.activate(call)
-        world.send(.asleep(true))
-        #expect(world.leave(call).ended.isEmpty && world.state(music) == .interrupted)
-        world.pass(3_600)
-        #expect(world.send(.asleep(false)).ended == [resumes ? .resume(music) : .stay(music)])
-    }
-
-    /// The call has ended a moment before: its player was asked to play, and has not begun.
-    @Test(arguments: [false, true]) func playerWasAskedToResume_isInterruptedBySleep(resumes: Bool) {
-        var world = world(resumes: resumes)
-        let (music, client) = (world.player("music"), world.player("client", .ambient))
-        let call = world.create("call", .call, .voice)
-        world.activate(call)
-        #expect(world.leave(call).ended.count == 2)
-        world.send(.soundingChanged(Sounding(sessions: [], pausable: [music], others: false)))
-        #expect(world.send(.asleep(true)).began == [music] && world.state(client) == .inactive)
-        #expect(world.send(.asleep(false)).ended == [resumes ? .resume(music) : .stay(music)])
-    }
-
     /// An alarm wakes the machine before the sessions learn of it.
     @Test func alertDuringSleep_isWaitedForAsWell() {
         var world = world(resumes: true)
