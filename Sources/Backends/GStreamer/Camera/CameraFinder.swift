@@ -28,6 +28,9 @@ final class CameraFinder: @unchecked Sendable {
     private let provider: UnsafeMutablePointer<GstDeviceProvider>?
     let link: CameraLink?
     private var isStarted = false
+    /// A connection to the server of PipeWire that says nothing: it is dead when that server has ended, which GStreamer does not tell.
+    /// Nil: there was none.
+    private var server: Int32?
 
     private init(
         monitor: UnsafeMutablePointer<GstDeviceMonitor>? = nil,
@@ -35,9 +38,11 @@ final class CameraFinder: @unchecked Sendable {
         link: CameraLink? = nil
     ) {
         (self.monitor, self.provider, self.link) = (monitor, provider, link)
+        if monitor != nil { server = PipeWireSocket.connect() }
     }
 
     deinit {
+        if let server { close(server) }
         if let monitor { gst_object_unref(monitor) }
         if let provider { gst_object_unref(provider) }
     }
@@ -66,9 +71,14 @@ final class CameraFinder: @unchecked Sendable {
         return isStarted
     }
 
+    /// Whether cameras may be found by another server than the one that was asked.
+    var isOutdated: Bool { server.map(PipeWireSocket.hasEnded) ?? PipeWireSocket.answers }
+
     /// May wait for PipeWire's server.
     func stop() {
         guard isStarted else { return }
+        // What a living server says meanwhile is read by another thread.
+        if Self.endsUnsafely, let server, !PipeWireSocket.hasEnded(server) { return abandon() }
         isStarted = false
         if let monitor { gst_device_monitor_stop(monitor) }
         if let provider { gst_device_provider_stop(provider) }
@@ -86,7 +96,10 @@ final class CameraFinder: @unchecked Sendable {
     }
 
     /// It stays as it is, and nobody hears of it any more. GStreamer has one provider for all of its monitors, which others use.
-    func abandon() {
+    private func abandon() {
+        isStarted = false
+        if let server { close(server) }
+        server = nil
         if let bus {
             gst_bus_set_flushing(bus, 1)
             gst_object_unref(bus)

@@ -4,9 +4,7 @@ package import Capturing
 package import EventLoop
 import GStreamerBackend
 package import GStreamerBase
-import Glibc
 package import PluginAPI
-import VideoBackend
 
 /// The cameras of this machine, as GStreamer finds them: through PipeWire, where several programs can use one, and through V4L2
 /// where there is no PipeWire (GstDeviceMonitor). Or those of one connection to PipeWire that the portal of the desktop has given.
@@ -87,9 +85,9 @@ package final class CameraMonitor {
     /// Begins to look for cameras, if it has not begun; those that are there are known when it returns. Looks again if the server of
     /// PipeWire was restarted, which is found only by another connection.
     package func refresh() {
-        if isOfPortal || isLooking || (finder != nil && (!cameras.isEmpty || !serverIsAnother)) { return }
+        if isOfPortal || isLooking { return }
+        if let finder, !cameras.isEmpty || !finder.isOutdated { return }
         stop()
-        server = PipeWireSocket.connect()
         guard let finder = CameraFinder.ofMachine(), finder.start() else { return }
         adopt(finder, isTold: false)
     }
@@ -187,27 +185,12 @@ package final class CameraMonitor {
         readBus()
     }
 
-    /// A connection to the server of PipeWire that says nothing: it is dead when that server has ended, which GStreamer does not tell.
-    private var server: Int32?
-
-    /// Whether cameras may be found by another server than the one that was asked.
-    private var serverIsAnother: Bool { server.map(PipeWireSocket.hasEnded) ?? PipeWireSocket.answers }
-
     /// The cameras of a server that has ended are forgotten; ``refresh()`` looks again.
     package func stop() {
         (watch, linkWatch) = (nil, nil)
-        defer {
-            if let server { close(server) }
-            server = nil
-        }
         guard let finder else { return }
         self.finder = nil
-        // What a living server says meanwhile is read by another thread.
-        if CameraFinder.endsUnsafely, server.map({ !PipeWireSocket.hasEnded($0) }) ?? false {
-            finder.abandon()
-        } else {
-            finder.stop()
-        }
+        finder.stop()
         forget()
     }
 
