@@ -221,7 +221,10 @@ let package = Package(
         room("GStreamerBase", path: "Sources/Backends/GStreamer/Base", ["CGStreamer", "PluginAPI"]),
         room(
             "GStreamerBackend", path: "Sources/Backends/GStreamer/Sound",
-            ["GStreamerBase", "CGStreamer", "CStreaming", "FileFormats", "LiveStreaming", "EventLoop", "PluginAPI"]),
+            [
+                "GStreamerBase", "CGStreamer", "CStreaming", "FileFormats", "LiveStreaming", "EventLoop", "Processes",
+                "PluginAPI",
+            ]),
         room(
             "VideoBackend", path: "Sources/Backends/GStreamer/Video",
             [
@@ -241,7 +244,7 @@ let package = Package(
             "CameraBackend", path: "Sources/Backends/GStreamer/Camera",
             [
                 "Capturing", "FileFormats", "GStreamerBackend", "GStreamerBase", "VideoBackend", "CGStreamer",
-                "CStreaming", "CV4L2", "CVideo", "EventLoop", "PluginAPI",
+                "CStreaming", "CV4L2", "CVideo", "EventLoop", "Processes", "PluginAPI",
             ]),
         // The requests of the plugin for films to its workers, typed.
         room("FilmRequests", ["Workers", "PluginAPI"]),

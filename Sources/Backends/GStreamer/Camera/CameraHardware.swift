@@ -1,7 +1,9 @@
 package import Capturing
 package import EventLoop
+import FileFormats
 import Glibc
 package import PluginAPI
+import Processes
 
 /// What drivers can set of cameras, and the light beside them.
 ///
@@ -93,7 +95,7 @@ package final class CameraHardware {
     }
 
     private static func light(in folder: String) -> CameraLight? {
-        guard let name = CameraLight.choose(names(in: folder)), let most = number(folder + "/\(name)/max_brightness"),
+        guard let name = CameraLight.choose(namesIn(folder)), let most = number(folder + "/\(name)/max_brightness"),
             most > 0
         else { return nil }
         return CameraLight(name: name, most: most, brightness: number(folder + "/\(name)/brightness") ?? 0)
@@ -124,27 +126,12 @@ package final class CameraHardware {
         }
     }
 
-    private static func names(in folder: String) -> [String] {
-        guard let list = opendir(folder) else { return [] }
-        defer { closedir(list) }
-        var names: [String] = []
-        while let entry = readdir(list) {
-            names.append(
-                withUnsafePointer(to: entry.pointee.d_name) {
-                    $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-                })
-        }
-        return names
-    }
-
     private static func number(_ path: String) -> Int? {
         let file = open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return nil }
         defer { close(file) }
-        var bytes = [UInt8](repeating: 0, count: 32)
-        let count = Glibc.read(file, &bytes, bytes.count)
-        guard count > 0 else { return nil }
-        return Int(String(decoding: bytes[..<count].prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self))
+        let text = FileContent.bytes(of: file, at: 0, count: 32).prefix { $0 != UInt8(ascii: "\n") }
+        return Int(String(decoding: text, as: UTF8.self))
     }
 
     // MARK: One after the other

@@ -3,6 +3,7 @@ import FileFormats
 import GStreamerBase
 import Glibc
 import PluginAPI
+import Processes
 
 /// What was chosen of the loaded film. It outlives a pipeline: without a sound server, a film is opened again.
 struct FilmChoice {
@@ -26,7 +27,7 @@ struct FilmChoice {
         else { return }
         let (folder, name) = (String(path[...slash]), path[path.index(after: slash)...])
         let stem = name.lastIndex(of: ".").map { name[..<$0] } ?? name
-        let found = FilmChoice.names(in: folder).filter { other in
+        let found = namesIn(folder).filter { other in
             guard other != name, other.hasPrefix(stem + "."), let dot = other.lastIndex(of: ".") else { return false }
             return SubtitleFile.endings.contains(other[other.index(after: dot)...].lowercased())
         }
@@ -40,19 +41,6 @@ struct FilmChoice {
 
     /// More are languages that nobody can choose among.
     private static let fileLimit = 40
-
-    private static func names(in folder: String) -> [String] {
-        guard let open = opendir(folder) else { return [] }
-        defer { closedir(open) }
-        var names: [String] = []
-        while let entry = readdir(open) {
-            names.append(
-                withUnsafePointer(to: &entry.pointee.d_name) {
-                    $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-                })
-        }
-        return names
-    }
 
     private static func path(of uri: String) -> String? {
         guard let raw = g_filename_from_uri(uri, nil, nil) else { return nil }
