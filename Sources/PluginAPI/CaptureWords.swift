@@ -78,3 +78,6 @@ public enum CaptureControl: String, Sendable, Hashable, CaseIterable {
     /// `off` or `standard` (preferredVideoStabilizationMode).
     case stabilization
 }
+
+/// Whether the light of a camera is on while a photo is taken (AVCaptureDevice.FlashMode).
+public enum CaptureFlash: String, Sendable, Hashable, CaseIterable { case off, on }

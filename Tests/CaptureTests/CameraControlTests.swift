@@ -159,6 +159,30 @@ struct CameraControlTests {
         #expect(try eventually(timeout: 10) { try bench.brightness == 0 })
     }
 
+    @Test(.timeLimit(.minutes(2))) func light_goesOutWhenAnotherCameraIsShown() async throws {
+        let bench = try Bench()
+        let other = try VirtualCamera(bench.stage.server, name: "Self", position: "front")
+        let back = try #require(try await CaptureDevice.default(for: .video, position: .back, on: bench.bus))
+        let session = CaptureSession(name: "App", on: bench.bus)
+        try await session.addInput(back)
+        try await session.addOutput(.photo)
+        try await session.startRunning()
+        try await session.lockForConfiguration(back)
+        try await session.set(.torch, to: .number(1), of: back)
+        #expect(try bench.brightness == 255)
+        // That one has no light.
+        try await session.switchCamera(to: .front)
+        #expect(try eventually { try bench.brightness == 0 })
+        #expect(try eventually { try bench.stage.property("Controls").asProperties?["torch"] == nil })
+        let path = bench.stage.path("dark.jpg")
+        let refused = await #expect(throws: SessionError.self) { try await session.capturePhoto(to: path, flash: true) }
+        #expect(refused?.code == .notSupported)
+        try await session.switchCamera(to: .back)
+        #expect(try eventually { try bench.stage.property("Controls").asProperties?["torch"] == .double(0) })
+        try await session.stopRunning()
+        other.remove()
+    }
+
     @Test(.timeLimit(.minutes(2))) func cameraWithoutLight_refusesAFlash_andTakesNoPhoto() async throws {
         let bench = try Bench("", hasLight: false)
         let camera = try await bench.camera()

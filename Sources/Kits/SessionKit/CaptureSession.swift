@@ -376,7 +376,7 @@ public actor CaptureSession {
         var options: [(String, Value)] = []
         if let orientation { options.append(("orientation", .uint32(orientation.rawValue))) }
         if count != 1 { options.append(("burst", .uint32(count))) }
-        if let flash { options.append(("flash", .string(flash ? "on" : "off"))) }
+        if let flash { options.append(("flash", .string((flash ? CaptureFlash.on : .off).rawValue))) }
         let answer = try await ask("CapturePhoto", [.string(file.map(Self.path) ?? ""), .properties(options)])
         guard let number = answer.first?.uint32Value else {
             throw SessionError(.mediaServicesFailed, "the plugin for cameras has given the photo no number")

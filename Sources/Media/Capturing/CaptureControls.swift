@@ -33,7 +33,7 @@ package struct CaptureControls: Sendable, Hashable {
         var abilities = video.abilities
         abilities[.zoom] = .range(Self.zooms)
         if light != nil { abilities[.torch] = .range(0...1) }
-        if abilities[.torch] != nil { abilities[.flash] = .words(["off", "on"]) }
+        if abilities[.torch] != nil { abilities[.flash] = .words(CaptureFlash.allCases.map(\.rawValue)) }
         return abilities
     }
 
@@ -41,7 +41,7 @@ package struct CaptureControls: Sendable, Hashable {
         var values = video.values
         values[.zoom] = .number(zoom)
         if let light { values[.torch] = .number(light.level) }
-        if abilities[.flash] != nil { values[.flash] = .word(hasFlash ? "on" : "off") }
+        if abilities[.flash] != nil { values[.flash] = .word((hasFlash ? CaptureFlash.on : .off).rawValue) }
         return values
     }
 
@@ -65,7 +65,7 @@ package struct CaptureControls: Sendable, Hashable {
         try ability.check(setting, control)
         switch (control, setting) {
         case (.zoom, .number(let factor)): zoom = factor
-        case (.flash, .word(let word)): hasFlash = word == "on"
+        case (.flash, .word(let word)): hasFlash = word == CaptureFlash.on.rawValue
         case (.torch, .number(let level)):
             if let light { return .brightness(light.brightness(of: level)) }
             return .writes(video.writes(control, setting))

@@ -317,12 +317,8 @@ extension CaptureSession {
                     throw Failure(.badParameter("'burst' must be from 1 to \(BurstNames.most), not \(count)"))
                 }
                 options.count = Int(count)
-                switch try reader.string("flash") {
-                case nil: break
-                case "on": options.hasFlash = true
-                case "off": options.hasFlash = false
-                case .some(let word): throw Failure(.badParameter("'flash' must be off or on, not \(quoted(word))"))
-                }
+                let flash: CaptureFlash? = try reader.word("flash")
+                options.hasFlash = flash.map { $0 == .on }
                 options.replaces = try reader.bool("overwrite") ?? true
                 do throws(SessionError) {
                     call.reply([.uint32(try session.photo(call.arguments[0].stringValue ?? "", options))])

@@ -85,17 +85,9 @@ final class CaptureSession {
     /// How the camera is held, for films and photos that begin from now on.
     var orientation = CaptureOrientation.upright
     private(set) var controls = CaptureControls()
-    /// The camera whose light this session has switched on.
-    private var lit: CaptureSource?
-    /// Photos that wait until the camera has got used to the light, and all that need the light.
-    private var unlitPhotos: [(SessionError?) -> Void] = []
-    private var litPhotos = 0
-    /// Whether the light is on for them, and how bright it was before.
-    private var isFlashing = false
-    private var levelBefore = 0.0
-    /// Seconds in which a camera gets used to the light.
-    private static let flashTime = 0.6
-    private lazy var flash = Timer(on: plugin.host.loop) { [unowned self] in takeLitPhotos(nil) }
+    private lazy var light = SessionLight(of: plugin.hardware, on: plugin.host.loop) { [unowned self] camera in
+        changing { takeControls(of: camera) }
+    }
     private var isClosing = false
     private var startReply: Reply?
     /// While the portal is asked, and the user by the portal.
@@ -197,9 +189,8 @@ final class CaptureSession {
             return reply(.failure(Failure(error)))
         }
         self.engine = engine
-        isSecondStart = false
         if arrangement.output(.photo)?.options.hasShutterSound == true { plugin.shutter.prepare() }
-        takeControls(of: device)
+        takeControls(of: camera.device)
         engine.controls = controls
         running = .starting
         startReply = reply
@@ -230,10 +221,9 @@ final class CaptureSession {
         guard case .starting = running, engine == nil, let reply = startReply else { return }
         (running, startReply) = (.no, nil)
         start(reply)
-        isSecondStart = true
     }
 
-    /// Whether the camera was tried before, by the same call.
+    /// Whether the camera has failed once since StartRunning was called.
     private var isSecondStart = false
 
     private static func gone(_ device: CaptureSource) -> SessionError {
@@ -289,6 +279,7 @@ final class CaptureSession {
     private func picturesCame() {
         if case .starting = running {
             running = .yes(since: MonotonicClock.now())
+            isSecondStart = false
             // The microphone was granted before the camera was opened.
             if driver?.grant.sounds == true { openMicrophone {} }
             let reply = startReply
@@ -338,8 +329,9 @@ final class CaptureSession {
         stream?.fail(SessionError(.cancelled, "the capture session has stopped"))
         engine?.close()
         engine = nil
-        darken()
+        light.goOut()
         running = .no
+        isSecondStart = false
         _ = driver?.take(.stopped)
         setInterruption("")
         let replies = stopReplies
@@ -359,7 +351,7 @@ final class CaptureSession {
     private func closeNow() {
         for stream in leavingStreams + [live].compactMap(\.self) { stream.close() }
         live = nil
-        darken()
+        light.goOut()
         audio?.close { _ in }
         audio = nil
         driver = nil
@@ -653,9 +645,9 @@ final class CaptureSession {
                 .notSupported, "a photo in PNG has no orientation: use jpeg, or the orientation 0")
         }
         let hasFlash = options.hasFlash ?? controls.hasFlash
-        if hasFlash, controls.abilities[.flash] == nil {
-            let camera = configuration.current.camera?.name ?? ""
-            throw SessionError(.notSupported, "'\(camera)' has no light: take the photo without flash")
+        guard let camera = configuration.current.camera, !hasFlash || controls.abilities[.flash] != nil else {
+            let name = configuration.current.camera?.name ?? ""
+            throw SessionError(.notSupported, "'\(name)' has no light: take the photo without flash")
         }
         let first = lastPhoto &+ 1
         lastPhoto &+= UInt32(options.count)
@@ -689,10 +681,11 @@ final class CaptureSession {
             take {}
             return first
         }
-        withLight { [weak self] problem in
-            guard let problem else { return take { self?.endLitPhoto() } }
+        let light = light
+        light.photograph(with: camera) { problem in
+            guard let problem else { return take { light.endPhoto() } }
             for place in 1...count { save(place, .failure(problem)) }
-            self?.endLitPhoto()
+            light.endPhoto()
         }
         return first
     }
@@ -742,69 +735,11 @@ final class CaptureSession {
         else { throw SessionError(.notSupported, "a microphone has no controls") }
         let deed = try changing { () throws(SessionError) in try controls.set(control, setting, of: device.name) }
         engine?.controls = controls
-        if control == CaptureControl.torch.rawValue { lit = setting == .number(0) ? nil : device }
+        if control == CaptureControl.torch.rawValue { light.note(setting, of: device) }
         plugin.hardware.perform(deed, of: device, control) { [weak self] result in
             self?.changing { self?.takeControls(of: device) }
             reply(result.mapError { Failure($0) })
         }
-    }
-
-    // MARK: The light
-
-    /// The light that this session has switched on goes out with it.
-    private func darken() {
-        flash.disarm()
-        takeLitPhotos(SessionError(.cancelled, "the session was stopped"))
-        guard let device = lit else { return }
-        lit = nil
-        setLight(0, of: device) { _ in }
-    }
-
-    private func setLight(_ level: Double, of device: CaptureSource, _ done: @escaping (SessionError?) -> Void) {
-        let name = CaptureControl.torch.rawValue
-        do throws(SessionError) {
-            let deed = try controls.set(name, .number(level), of: device.name)
-            plugin.hardware.perform(deed, of: device, name) { [weak self] result in
-                self?.changing { self?.takeControls(of: device) }
-                if case .failure(let error) = result { done(error) } else { done(nil) }
-            }
-        } catch {
-            done(error)
-        }
-    }
-
-    /// Switches the light on for a photo, which is taken when the camera has got used to the light.
-    /// - Parameter body: gets the reason if there is no light. ``endLitPhoto()`` follows.
-    private func withLight(_ body: @escaping (SessionError?) -> Void) {
-        guard let device = configuration.current.camera else { return }
-        unlitPhotos.append(body)
-        litPhotos += 1
-        guard litPhotos == 1 else {
-            if isFlashing { flash.arm(after: Self.flashTime) }
-            return
-        }
-        levelBefore = lit == nil ? 0 : 1
-        if lit != nil, case .number(let level) = controls.values[.torch] { levelBefore = level }
-        lit = device
-        setLight(1, of: device) { [weak self] problem in
-            guard let self else { return }
-            isFlashing = problem == nil
-            if isFlashing { flash.arm(after: Self.flashTime) } else { takeLitPhotos(problem) }
-        }
-    }
-
-    private func takeLitPhotos(_ problem: SessionError?) {
-        let waiting = unlitPhotos
-        unlitPhotos = []
-        for body in waiting { body(problem) }
-    }
-
-    private func endLitPhoto() {
-        litPhotos -= 1
-        guard litPhotos == 0, let device = lit else { return }
-        isFlashing = false
-        if levelBefore == 0 { lit = nil }
-        setLight(levelBefore, of: device) { _ in }
     }
 
     // MARK: Cameras that come and go
@@ -889,6 +824,8 @@ final class CaptureSession {
         if let device = now.camera, device.id != before.camera?.id {
             guard let camera = plugin.monitor.camera(device.id) else { throw Self.gone(device) }
             try engine.show(camera)
+            light.goOut()
+            readControls(of: device) {}
         }
         if now.microphone?.id != before.microphone?.id, driver?.grant.sounds == true { openMicrophone {} }
         do throws(SessionError) {
