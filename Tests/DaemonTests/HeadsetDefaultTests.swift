@@ -58,15 +58,13 @@ import Testing
         }
     }
 
+    private static let deskMicrophone =
+        "module-remap-source source_name=desk source_properties=device.form_factor=microphone master=speaker.monitor"
+
     @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: its own headset"), arguments: [false, true])
     func callAtPulseAudio_leavesEverythingAsItWas(isHeadsetDefault: Bool) throws {
         let radio = try FakeBluetooth()
-        let stage = try RouteStage(
-            radio,
-            modules: [
-                "module-remap-source source_name=desk source_properties=device.form_factor=microphone "
-                    + "master=speaker.monitor"
-            ])
+        let stage = try RouteStage(radio, modules: [Self.deskMicrophone])
         if !isHeadsetDefault {
             _ = try stage.pulse.pactl(["set-default-sink", "speaker"])
             #expect(stage.goes(to: "speaker"))
@@ -86,12 +84,7 @@ import Testing
     @Test(.enabled(if: ServerKind.pulseAudio.isHere, "PulseAudio only: its own headset"))
     func daemonIsKilledDuringACall_callKeepsTheHeadset() throws {
         let radio = try FakeBluetooth()
-        let stage = try RouteStage(
-            radio,
-            modules: [
-                "module-remap-source source_name=desk source_properties=device.form_factor=microphone "
-                    + "master=speaker.monitor"
-            ])
+        let stage = try RouteStage(radio, modules: [Self.deskMicrophone])
         let before = try Self.state(of: stage, radio)
         let client = try stage.daemon.client()
         let chat = try client.session("Chat", category: "play-and-record", mode: "voice-chat")
