@@ -23,8 +23,8 @@ import Testing
         let url = "http://alice:passw0rd@127.0.0.1:\(stage.server.port)/film?sig=s1gn4ture#part"
         let detached = try stage.upload(path, to: url, [Self.put])
         let own = try stage.upload(path, to: url, [Self.put, ("detached", .bool(false))])
-        #expect(stage.end(detached) == "finished")
-        #expect(stage.end(own) == "finished")
+        #expect(stage.end(detached) == "finished", "\(stage.message(detached))")
+        #expect(stage.end(own) == "finished", "\(stage.message(own))")
         for job in [detached, own] { #expect(try stage.answer(job).location == stage.server.url("film")) }
         // What the server names, relative to the address: without what the server did not name.
         let named = try stage.upload(path, to: url.replacingOccurrences(of: "film", with: "tus"), [Self.tus])

@@ -247,21 +247,23 @@ class Connection:
             self.drop()
             return self.answer(201)
         place = os.path.join(FOLDER, name or "index")
+        # Two requests may store under one name at the same time.
+        part = "%s.part-%d" % (place, threading.get_ident())
         if self.method == "PUT":
-            with open(place + ".part", "wb") as file:
+            with open(part, "wb") as file:
                 for data in self.body():
                     file.write(data)
             rule = self.rule(("after",))
             if rule:
                 return self.answer(rule["status"])
-            os.rename(place + ".part", place)
+            os.rename(part, place)
             self.dawdle()
             return self.answer(201, [("ETag", '"1"')])
         if self.method == "POST":
-            with open(place + ".part", "wb") as file:
+            with open(part, "wb") as file:
                 for data in self.body():
                     file.write(data)
-            os.rename(place + ".part", place)
+            os.rename(part, place)
             with open(place + ".type", "w") as file:
                 file.write(self.fields.get("content-type", ""))
             self.dawdle()
