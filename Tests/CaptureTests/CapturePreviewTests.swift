@@ -178,14 +178,17 @@ struct CapturePreviewTests {
         #expect(reader.pictures.last.map { abs(now - Double($0.time) / 1e9) < 1 } == true)
         // It reads nothing for a while: the FIFO has three pictures of this size at most, and two more wait.
         let before = reader.pictures.count
-        #expect(try eventually(timeout: 20) { try stage.property("FramesLost").uint64Value ?? 0 > 30 })
+        // A busy machine may have lost some already.
+        let lostBefore = try stage.property("FramesLost").uint64Value ?? 0
+        #expect(
+            try eventually(timeout: 20) { try stage.property("FramesLost").uint64Value ?? 0 > lostBefore + 30 })
         #expect(
             eventually(timeout: 20) {
                 reader.read(code)
                 return reader.pictures.count >= before + 20
             })
         let gaps = zip(reader.pictures, reader.pictures.dropFirst()).map { $1.number - $0.number - 1 }
-        #expect(gaps.max() ?? 0 > 30, "\(gaps)")
+        #expect(gaps.max() ?? 0 > 25, "\(gaps)")
         // What it counts is what the numbers show: more may be lost, or read, after the last look.
         let lost = try stage.property("FramesLost").uint64Value ?? 0
         let written = try stage.property("FramesWritten").uint64Value ?? 0
