@@ -1,5 +1,5 @@
 """The measurements of Benchmarks/capture: CaptureClient.py FOLDER"""
-import array, os, statistics, subprocess, sys, time
+import array, bisect, os, statistics, subprocess, sys, time
 
 import dbus
 import dbus.mainloop.glib
@@ -73,6 +73,14 @@ def pictures(film):
         ["ffmpeg", "-nostdin", "-v", "error", "-xerror", "-i", film, "-an", "-vf", "scale=16:2:flags=area", "-vsync", "0", "-pix_fmt",
          "gray", "-f", "rawvideo", "-"], capture_output=True, check=True).stdout
     return [sum(1 << bit for bit in range(16) if raw[at + bit] > 128) for at in range(0, len(raw), 32)]
+
+
+def moments(film):
+    """When each picture of a film is shown, in seconds: a picture that the encoder did not get leaves a gap."""
+    text = subprocess.run(
+        ["ffprobe", "-v", "error", "-select_streams", "v:0", "-show_entries", "packet=pts_time", "-of", "csv=p=0", film],
+        capture_output=True, check=True, text=True).stdout
+    return sorted(float(line.strip(",")) for line in text.split())
 
 
 def onsets(samples, start=0.0):
@@ -157,16 +165,17 @@ for load in (0, 4):
 
 def steps(file):
     """At each tick of a film: how much later a picture is in it than the sound of the same moment, in ms."""
-    numbers, heard = pictures(file), ticks.heard
+    numbers, shown, heard = pictures(file), moments(file), ticks.heard
+    assert len(numbers) == len(shown), f"{len(numbers)} pictures at {len(shown)} times"
     raw = subprocess.run(
-        ["ffmpeg", "-nostdin", "-v", "error", "-i", file, "-vn", "-ac", "1", "-ar", str(SOUND), "-f", "s16le", "-"],
-        capture_output=True, check=True).stdout
+        ["ffmpeg", "-nostdin", "-v", "error", "-i", file, "-vn", "-ac", "1", "-ar", str(SOUND), "-af", "aresample=async=1:first_pts=0",
+         "-f", "s16le", "-"], capture_output=True, check=True).stdout
 
     def offset(sound):
-        place = min(range(len(numbers)), key=lambda place: abs(place / RATE - sound))
+        place = min(bisect.bisect_left(shown, sound), len(shown) - 1)
         # What the film's beginning is by the pictures around it, and by the nearest tick.
         near = range(max(0, place - RATE // 2), min(len(numbers), place + RATE // 2))
-        by_pictures = statistics.median(camera.time(numbers[at]) - at / RATE for at in near)
+        by_pictures = statistics.median(camera.time(numbers[at]) - shown[at] for at in near)
         by_sound = min((tick - sound for tick in heard), key=lambda by: abs(by - by_pictures))
         return (by_sound - by_pictures) * 1e3
 
@@ -190,6 +199,7 @@ success, reason, dropped = film(name, FILM, file, True, lambda: sizes.append(mem
 sizes.append(memory(process))
 values, count = steps(file)
 ticks.end()
-print(f"begin {statistics.median(values[:5]):8.1f}   end {statistics.median(values[-5:]):8.1f}   pictures {count} of {FILM * RATE}, "
+minutes = [statistics.median(values[at:at + 120][-5:]) for at in range(0, len(values), 120)]
+print(f"begin {statistics.median(values[:5]):8.1f}   end of each minute {' '.join(f'{value:.1f}' for value in minutes)}   pictures {count} of {FILM * RATE}, "
       f"{dropped} counted as missing")
 print("memory each minute " + " ".join(f"{size:.1f}" for size in sizes))
