@@ -200,8 +200,13 @@ struct CaptureTests {
         try fill.close()
         let record = try stage.sessionctl("camera", "record", disk + "/film.mp4")
         #expect(record.wait(timeout: 30) == .code(1))
-        #expect(record.errors.joined().contains("no space is left on the disk"), "\(record.errors)")
+        #expect(record.errors.joined().contains("0 MiB are left on the disk"), "\(record.errors)")
         #expect(access(disk + "/film.mp4", F_OK) != 0)
+        // What a film would replace is kept if it cannot be replaced.
+        try FileManager.default.moveItem(atPath: disk + "/fill", toPath: disk + "/fill.mp4")
+        let replacing = try stage.sessionctl("camera", "record", "--overwrite", disk + "/fill.mp4")
+        #expect(replacing.wait(timeout: 30) == .code(1))
+        #expect(access(disk + "/fill.mp4", F_OK) == 0)
     }
 
     @Test func photoThatExists_isReplacedOnlyWithOverwrite() throws {

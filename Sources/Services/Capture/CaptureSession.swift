@@ -63,8 +63,6 @@ final class CaptureSession {
     static let routeInput = "default"
     /// Seconds in which a camera that is gone may come back.
     private static let absence = 5.0
-    /// A film ends before less than this is left on the disk, in bytes.
-    private static let reserve: UInt64 = 32 << 20
 
     let number: UInt64
     let name: String
@@ -613,7 +611,7 @@ final class CaptureSession {
             let index = film.length * 2_000
             if Double(film.size) + perSecond + index >= Double(sizeLimit) { return endFilm(.maximumSize) }
         }
-        if let space = film.space, space < Self.reserve { endFilm(.diskFull) }
+        if film.isDiskAlmostFull { endFilm(.diskFull) }
     }
 
     // MARK: Photos

@@ -64,6 +64,8 @@ package final class FilmBranch {
     /// Seconds for pictures that are on their way, and for the encoders and the disk at the end.
     private static let arrival = 3.0
     private static let writing = 10.0
+    /// A film ends before less than this is left on the disk, in bytes.
+    private static let reserve: UInt64 = 32 << 20
     /// Seconds that a loss of power may cost.
     private static let diskInterval = 1.0
 
@@ -141,6 +143,7 @@ package final class FilmBranch {
     }
 
     private static func open(_ recipe: FilmRecipe) throws(SessionError) -> Int32 {
+        try checkSpace(for: recipe)
         if recipe.replaces { try GrowingFile.clear(recipe.path) }
         let descriptor = Glibc.open(recipe.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NONBLOCK, 0o600)
         guard descriptor >= 0 else {
@@ -161,6 +164,21 @@ package final class FilmBranch {
             throw SessionError(.cannotStartRecording, "'\(recipe.path)' is not an ordinary file")
         }
         return descriptor
+    }
+
+    /// A film that would end at once is refused before the file that it replaces is removed, whose space it gets.
+    private static func checkSpace(for recipe: FilmRecipe) throws(SessionError) {
+        var (file, disk) = (stat(), statvfs())
+        let replaced = recipe.replaces && stat(recipe.path, &file) == 0 ? UInt64(file.st_blocks) * 512 : 0
+        let folder = recipe.path.lastIndex(of: "/").map { String(recipe.path[...$0]) } ?? "."
+        guard statvfs(folder, &disk) == 0 else { return }
+        let space = UInt64(disk.f_bavail) * UInt64(disk.f_frsize) + replaced
+        if space < reserve {
+            throw SessionError(
+                .diskFull,
+                "'\(recipe.path)': \(space >> 20) MiB are left on the disk, and a film ends when less than "
+                    + "\(reserve >> 20) are: make space first")
+        }
     }
 
     private func connect(_ name: String, to source: String, isSound: Bool = false) {
@@ -234,10 +252,11 @@ package final class FilmBranch {
         return fstat(descriptor, &status) == 0 ? UInt64(max(0, status.st_size)) : 0
     }
 
-    /// Bytes that an ordinary user may still write to the disk; nil if unknown.
-    package var space: UInt64? {
+    /// Whether an ordinary user may write so few bytes to the disk that the film must end.
+    package var isDiskAlmostFull: Bool {
         var status = statvfs()
-        return fstatvfs(descriptor, &status) == 0 ? UInt64(status.f_bavail) * UInt64(status.f_frsize) : nil
+        return fstatvfs(descriptor, &status) == 0
+            && UInt64(status.f_bavail) * UInt64(status.f_frsize) < Self.reserve
     }
 
     /// The pictures that the encoder did not get, because it is too slow, or that came too late or not at all.
