@@ -74,14 +74,17 @@ struct CaptureLiveTests {
 
     @Test(
         .timeLimit(.minutes(2)),
-        .enabled(if: WHIPServer.isInstalled, "gstreamer1.0-nice and gir1.2-gst-plugins-bad-1.0 are not installed"))
-    func whip_getsPicturesAndSound_andTheFilmHasThem() throws {
-        let stage = try CaptureStage(hasTicks: true)
+        .enabled(if: WHIPServer.isInstalled, "gstreamer1.0-nice and gir1.2-gst-plugins-bad-1.0 are not installed"),
+        arguments: TLSRelay.isInstalled && TLSRelay.canBeTrusted ? ["http", "https"] : ["http"])
+    func whip_getsPicturesAndSound_andTheFilmHasThem(_ scheme: String) throws {
         let server = try WHIPServer()
+        let relay = scheme == "https" ? try TLSRelay(to: server.port) : nil
+        let stage = try CaptureStage(hasTicks: true, trusting: relay)
         let film = stage.path("film.mp4")
         try "right-token\n".write(toFile: stage.path("key"), atomically: true, encoding: .utf8)
         let record = try stage.sessionctl(
-            "camera", "record", "--live", server.url, "--key-file", stage.path("key"), film)
+            "camera", "record", "--live", relay.map { "https://127.0.0.1:\($0.port)/whip" } ?? server.url, "--key-file",
+            stage.path("key"), film)
         #expect(record.line(timeout: 30) { $0 == "stream: live" } != nil, "\(record.output) \(record.errors)")
         #expect(eventually(timeout: 30) { server.numbers.count > 60 && server.loudest > 0.1 })
         let plugin = try stage.plugin()

@@ -29,9 +29,11 @@ final class CaptureStage {
     ///   - properties: of the camera's node.
     ///   - portal: the setting; with it, there is a desktop with a portal.
     ///   - sandbox: the application in whose sandbox the daemon and its plugins run.
+    ///   - relay: the daemon and its plugins trust its authority.
     init(
         rate: Int = 30, position: String = "front", hasMachine: Bool = false, hasTicks: Bool = false,
-        more: [String: String] = [:], properties: String? = nil, portal: String? = nil, sandbox: String? = nil
+        more: [String: String] = [:], properties: String? = nil, portal: String? = nil, sandbox: String? = nil,
+        trusting relay: TLSRelay? = nil
     ) throws {
         bus = try PrivateBus()
         desktop = try portal == nil ? nil : FakeDesktop(on: bus)
@@ -77,7 +79,9 @@ final class CaptureStage {
             // As in a sandbox, PipeWire is reached only through the portal.
             outside["PIPEWIRE_REMOTE"] = "/nowhere"
         }
-        daemon = try Child(program, environment: outside)
+        daemon =
+            try relay.map { try Child("unshare", $0.trusting(program, []), environment: outside) }
+            ?? Child(program, environment: outside)
         connection = try Connection(.custom(bus.address), loop: loop)
         let isThere = eventually(timeout: 20) {
             (try? connection.askBusAndWait("NameHasOwner", [.string(BusName.service)], timeout: 5))?.first?.boolValue
