@@ -44,7 +44,7 @@ struct UploadCommand: ParsableCommand {
     var rate: Size?
     @Option(help: "The largest piece in one request of tus, in bytes; default: 8M.")
     var chunkSize: Size?
-    @Option(help: "The number of tries without progress; 0: no limit; default: 5.")
+    @Option(help: "How often it tries again without progress; 0: without limit; default: 5.")
     var tries: UInt32?
     @Option(
         help: ArgumentHelp(

@@ -48,7 +48,7 @@ public actor Upload {
         public var deletesWhenDone = false
         /// Whether each request of tus has a checksum.
         public var hasChecksum = false
-        /// The number of tries without progress; nil: 5; 0: no limit.
+        /// How often the upload tries again without progress; nil: 5; 0: without limit.
         public var tries: UInt32?
         /// The longest time from the last byte of a whole file (put, post) to the answer, in seconds, 1 to 86,400; nil: 600.
         /// After it, the upload fails: the file may be there, and is not sent again.

@@ -34,7 +34,7 @@ public struct UploadMachine: Sendable, Hashable {
         public var size: UInt64
         /// The largest piece in one request of tus, in bytes.
         public var chunkSize: UInt64
-        /// The number of tries without progress; 0: no limit.
+        /// How often it tries again without progress; 0: without limit.
         public var tries: Int
         /// 0…1. The waits of uploads differ by this, so that not all uploads come back at the same time.
         public var spread: Double
