@@ -57,14 +57,17 @@ import VideoBackend
         stage.player.seek(to: 4.5)
         #expect(stage.until { stage.film.isReady })
         stage.film.note("▶ 0:04 / 0:10")
+        var shown: [UInt8] = []
         // White letters: of the note above, and of the subtitle below.
         func letters(_ y: Int, _ height: Int) -> Int {
-            screen.pixels(y: y, width: Self.width, height: height).filter { $0 > 240 }.count
+            (y * Self.width..<(y + height) * Self.width).count { pixel in
+                shown[pixel * 4..<pixel * 4 + 3].allSatisfy { $0 > 240 }
+            }
         }
-        var shown: [UInt8] = []
         #expect(
             stage.until {
                 shown = screen.colours(width: Self.width, height: Self.height)
+                guard shown.count == Self.width * Self.height * 4 else { return false }
                 return letters(0, 40) > 100 && letters(280, 80) > 300
             })
         #expect(shown.count == Self.width * Self.height * 4)
