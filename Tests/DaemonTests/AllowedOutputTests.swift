@@ -41,7 +41,8 @@ import Testing
         let allowed = try client.session("Allowed", category: "play-and-record", options: [outlet.option])
         #expect(client.activate(allowed) == nil)
         client.deactivate(allowed)
-        #expect(stage.defaultSink == outlet.rawValue)
+        // With PipeWire, the guard was the default for a moment here, on a busy machine.
+        #expect(eventually { stage.defaultSink == outlet.rawValue })
         #expect(stage.told.allSatisfy { $0.previous.outputs == $0.current.outputs })
     }
 
