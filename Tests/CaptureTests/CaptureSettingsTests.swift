@@ -191,9 +191,8 @@ struct CaptureSettingsTests {
         #expect(photo.output == paths)
         let numbers = try paths.map { try #require(try ReadFilm($0).pictures.first) }
         let steps = zip(numbers, numbers.dropFirst()).map { $1 - $0 }
-        // On a busy machine the test's own camera leaves pictures out.
-        #expect(!numbers.contains(-1) && steps.allSatisfy { $0 >= 0 }, "\(numbers)")
-        #expect((11...40).contains(steps.reduce(0, +)), "\(numbers)")
+        #expect(!numbers.contains(-1) && steps.allSatisfy { (0...3).contains($0) }, "\(numbers)")
+        #expect((11...16).contains(steps.reduce(0, +)), "\(numbers)")
         let many = try stage.sessionctl("camera", "photo", "--burst", "21", stage.path("many.jpg"))
         #expect(many.wait(timeout: 20) == .code(1) && many.errors.joined().contains("from 1 to 20"), "\(many.errors)")
     }
