@@ -200,6 +200,6 @@ sizes.append(memory(process))
 values, count = steps(file)
 ticks.end()
 minutes = [statistics.median(values[at:at + 120][-5:]) for at in range(0, len(values), 120)]
-print(f"begin {statistics.median(values[:5]):8.1f}   end of each minute {' '.join(f'{value:.1f}' for value in minutes)}   pictures {count} of {FILM * RATE}, "
-      f"{dropped} counted as missing")
+print(f"begin {statistics.median(values[:5]):8.1f}   end of each minute {' '.join(f'{value:.1f}' for value in minutes)}   "
+      f"pictures {count} of {FILM * RATE}, {dropped} counted as missing")
 print("memory each minute " + " ".join(f"{size:.1f}" for size in sizes))
