@@ -172,12 +172,12 @@ package final class FilmBranch {
         let replaced = recipe.replaces && stat(recipe.path, &file) == 0 ? UInt64(file.st_blocks) * 512 : 0
         let folder = recipe.path.lastIndex(of: "/").map { String(recipe.path[...$0]) } ?? "."
         guard statvfs(folder, &disk) == 0 else { return }
-        let space = UInt64(disk.f_bavail) * UInt64(disk.f_frsize) + replaced
+        let space = space(disk) + replaced
         if space < reserve {
             throw SessionError(
                 .diskFull,
-                "'\(recipe.path)': \(space >> 20) MiB are left on the disk, and a film ends when less than "
-                    + "\(reserve >> 20) are: make space first")
+                "'\(recipe.path)': \(space >> 20) MiB are left on the disk, and a film needs \(reserve >> 20): "
+                    + "make space first")
         }
     }
 
@@ -252,12 +252,14 @@ package final class FilmBranch {
         return fstat(descriptor, &status) == 0 ? UInt64(max(0, status.st_size)) : 0
     }
 
-    /// Whether an ordinary user may write so few bytes to the disk that the film must end.
+    /// Whether the film must end before the disk is full.
     package var isDiskAlmostFull: Bool {
-        var status = statvfs()
-        return fstatvfs(descriptor, &status) == 0
-            && UInt64(status.f_bavail) * UInt64(status.f_frsize) < Self.reserve
+        var disk = statvfs()
+        return fstatvfs(descriptor, &disk) == 0 && Self.space(disk) < Self.reserve
     }
+
+    /// Bytes that an ordinary user may still write.
+    private static func space(_ disk: statvfs) -> UInt64 { UInt64(disk.f_bavail) * UInt64(disk.f_frsize) }
 
     /// The pictures that the encoder did not get, because it is too slow, or that came too late or not at all.
     package var dropped: UInt64 {
